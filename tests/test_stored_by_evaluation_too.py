@@ -75,3 +75,36 @@ def test_what_is_given_without_a_graph_as_well() -> None:
             optimizer.step()
         print(float(mean.total), evaluate(net, data))
     """)
+
+
+CARRIED = """
+class Steps(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.cell, self.out = nn.GRUCell(8, 8), nn.Linear(8, 2)
+
+    def forward(self, x, hidden):
+        hidden[0] = self.cell(x, hidden[0])
+        return self.out(hidden[0])
+
+def train(batches):
+    model = Steps()
+    hidden = [torch.zeros(4, 8)]
+    for x, y in batches:
+        loss = 0
+        for now, after in zip(x, y):
+            loss = loss + F.cross_entropy(model(now, hidden), after)  # TML105
+        weights = list(model.parameters())
+        grads = torch.autograd.grad(loss, weights, retain_graph=True)
+        with torch.no_grad():
+            for weight, grad in zip(weights, grads):
+                weight -= 0.1 * grad
+    with torch.no_grad():
+        hidden = [torch.zeros(4, 8)]
+        return sum(float(model(x, hidden).sum()) for x, _ in batches)
+"""
+
+
+def test_what_a_pass_puts_into_a_list_of_its_caller() -> None:
+    """Is the caller's, who hands it on."""
+    check(CARRIED)

@@ -44,7 +44,9 @@ def endless_workers(machine: Machine) -> Iterator[EndlessWorker]:
             if type(function) is not Function or not _never_returns(function.facts):
                 continue
             receiver = atom.receiver if type(atom) is Bound else None
-            loops = [loop for loop in note.loops if loop.kind in ("loop", "call") and not _is_of_a_list(loop)]
+            loops = [
+                loop for loop in note.loops if loop.kind in ("loop", "call") and not _is_of_a_list(loop, note.frame)
+            ]
             born = receiver.birth if isinstance(receiver, Obj) else ()
             again = [loop for loop in loops if loop.kind == "loop" and (note.frame.name != "__init__" or loop in born)]
             if site != note.site:  # a loop of the other file is that one's affair
@@ -73,10 +75,11 @@ def has_an_endless_thread(machine: Machine, place: Obj | Frame) -> bool:
     )
 
 
-def _is_of_a_list(loop: Loop) -> bool:
+def _is_of_a_list(loop: Loop, made: Frame) -> bool:
     """Whether a loop is that of a comprehension, `cameras = [Camera(url) for url in urls]`: as many as there are, all
-    of which the list has, as after `cameras.append(Camera(url))`."""
-    return isinstance(loop.site, tuple) and loop.site[:1] == ("comp",)
+    of which the list has, as after `cameras.append(Camera(url))`. `[serve(user) for user in users]` has the answers."""
+    here = made.caller is not None and loop not in made.caller.loops
+    return here and isinstance(loop.site, tuple) and loop.site[:1] == ("comp",)
 
 
 def _bounded_range(frame: Frame) -> bool:

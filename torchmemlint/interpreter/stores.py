@@ -42,6 +42,12 @@ _CALLABLE = (Function, Bound, Partial)
 _RECORDS = ("instance", "dict", "list")
 
 
+def _is_given(frame: Frame, owner: Obj | Frame) -> bool:
+    """Whether a function was given what it puts something into."""
+    params = frame.facts.params[frame.receiver is not None :]
+    return any(owner is atom for param in params for atom in frame.vars.get(param.name, ()))
+
+
 def store(machine: Machine, frame: Frame, owner: Obj | Frame, key: str, value: Value, how: str, site: Site) -> Value:
     """Note that `value` goes to a place; returns the value as it is read from there later."""
     if machine.context is not None:
@@ -77,7 +83,8 @@ def store(machine: Machine, frame: Frame, owner: Obj | Frame, key: str, value: V
     if not seen and not veiled:
         return value
     trail = frame.trail()
-    by_mode = machine.grad == OFF and machine.module_depth > 0  # what a pass computes is as its caller has set the mode
+    # what a pass computes, and leaves on its module, is as the caller has set the mode
+    by_mode = machine.grad == OFF and machine.module_depth > 0 and not _is_given(frame, owner)
     if trail and reached and not by_mode and all(tensor.graph == FREE for tensor in reached):
         machine.innocent.add(site)  # what nobody calls says nothing of what its callers give
         machine.innocent.update(trail)
