@@ -124,7 +124,8 @@ def test_errors_that_are_kept_in_a_block_or_by_a_method() -> None:
 
 
 TABLE = """
-_tables, _count = {{}}, 0
+_tables = {{}}
+_count = 0
 
 class Table:
     def __init__(self, rows):

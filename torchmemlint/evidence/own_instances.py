@@ -33,10 +33,10 @@ def own_instances(machine: Machine, program: Program) -> Iterator[OwnInstance]:
     import makes all there are, stay as many as the file says."""
     if all(dotted.partition(".")[0] != "torch" for dotted in program.imports.values()):
         return
-    of_module = any(_made(one) for one in machine.facts.functions[0].body)
+    of_module = any(_made(one) for one in machine.home.facts.functions[0].body)
     for cls in machine.home.classes.values():
         lists = of_module or (isinstance(cls, Class) and any(_made(one) for each in cls.mro for one in _body(each)))
-        if isinstance(cls, Class) and lists and not _only_import_makes(machine.facts, cls.facts.name):
+        if isinstance(cls, Class) and lists and not _only_import_makes(machine.home.facts, cls.facts.name):
             yield from _of_class(machine, cls)
 
 
@@ -45,7 +45,7 @@ def _only_import_makes(facts: FileFacts, cls: str) -> bool:
 
 
 def _of_class(machine: Machine, cls: Class) -> Iterator[OwnInstance]:
-    facts = machine.facts
+    facts = machine.home.facts
     methods = [facts.functions[index] for index in cls.facts.methods.values()]
     said: set[Expr] = set()
     for method in methods:
@@ -148,8 +148,8 @@ def _is_shared(machine: Machine, cls: Class, method: FunctionFacts, place: Expr)
     if place[0] == m.NAME:
         own = {param.name for param in method.params}
         own |= {target[1] for one in statements(method.body) for target in targets(one) if target[0] == m.NAME}
-        body = machine.facts.functions[0].body
-        return place[1] not in own and _makes(body, place[1]) and not _is_emptied(machine.facts, place[1])
+        body = machine.home.facts.functions[0].body
+        return place[1] not in own and _makes(body, place[1]) and not _is_emptied(machine.home.facts, place[1])
     if place[0] != m.ATTR or place[1] not in (_SELF, (m.NAME, cls.facts.name), (m.ATTR, _SELF, "__class__")):
         return False
     owner = next((one for one in cls.mro if _makes(_body(one), place[2])), None)

@@ -5,7 +5,8 @@ Reports `append`, `extend`, `insert`, `+=`, `d[key] = value` and
 `d.setdefault(key, []).append(value)` where the value carries an autograd graph
 and the list, dict, set or deque lives longer than the step that made it. So is
 a value that each step of a training leaves on another object which was there
-before, `sample.hidden = net(sample.x)`, also one that the step goes back through.
+before, `sample.hidden = net(sample.x)`, also one that the step goes back
+through.
 
 ## Why it retains
 A tensor with a `grad_fn` owns its graph: the nodes of the whole forward pass

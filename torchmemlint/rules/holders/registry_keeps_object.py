@@ -9,7 +9,8 @@ tensors or a model, or a pool of processes or threads, such objects are made
 more than once, and nothing unregisters it. So is a hook of the interpreter,
 `sys.excepthook = self.tell`, that is not put back. So is the handler of a
 signal that knows the model of a function which has returned. So are handlers of
-a logger, `logger.addHandler(...)`, that keep such an object and are not removed.
+a logger, `logger.addHandler(...)`, that keep such an object and are not
+removed.
 So are objects with tensors that a `threading.Timer` is given, to expire in a
 long time, where they are dropped earlier and nobody cancels the timer.
 So are objects with tensors or a model of their own that subscribe one of their
