@@ -213,3 +213,36 @@ def evaluate(model, loader):
 def test_lists_that_are_added_to_as_lists() -> None:
     check(GATHERED.format(gathered="all_gather(logits.softmax(1))", mark="  # TML410"))
     check_innocent(GATHERED.format(gathered="logits.softmax(1).cpu()", mark=""))
+
+
+ANSWERED = """
+import torch.multiprocessing as mp
+
+def serve(inbox, outbox):
+    while True:
+        number, batch = inbox.get()
+        outbox.put((number, float(batch.mean())))
+
+class Client:
+    def __init__(self):
+        self.inbox, self.outbox = mp.Queue(), mp.Queue()
+        mp.Process(target=serve, args=(self.inbox, self.outbox), daemon=True).start()
+
+    def submit(self, number, batch):
+        inbox = self.inbox
+        inbox.put((number, batch.numpy())){mark}
+
+    def collect(self):
+        return {asked}
+
+def main():
+    client = Client()
+    for number in range(1000):
+        client.submit(number, torch.randn(256, 256))
+        client.collect()
+"""
+
+
+def test_queue_with_a_short_name_whose_answers_are_waited_for() -> None:
+    check_innocent(ANSWERED.format(asked="self.outbox.get(timeout=30)", mark=""))
+    check(ANSWERED.format(asked="self.outbox.qsize()", mark="  # TML504"))

@@ -256,7 +256,9 @@ def _waits(call: Expr) -> bool:
 
 def _answered(frame: Frame, site: Site) -> bool:
     """Whether the object that puts into its queue waits for what comes back in another: who asks is not far ahead."""
-    queues = {queue for call in calls(frame.facts.body) if call[1] == site for queue in _filled_by(call)}
+    short = {one[2][0]: one[3] for one in statements(frame.facts.body) if one[0] == m.ASSIGN and _is_own(one[3])}
+    filled = (queue for call in calls(frame.facts.body) if call[1] == site for queue in _filled_by(call))
+    queues = {short.get(queue, queue) for queue in filled}
     if not all(_is_own(one) for one in queues):
         return False
     receiver = frame.receiver
