@@ -34,7 +34,7 @@ from .places import is_test_file
 from .recordings import Recording, in_evaluation, recordings
 from .retentions import Retention, Retentions
 from .shared_graphs import differentiated_again, meets_others, meets_others_in_loss
-from .spoken import Spoken
+from .spoken import PlainFunctions
 from .statistics import of_inputs
 from .veiled import unveiled
 from .views import View, kept
@@ -78,14 +78,14 @@ class Evidence:
         machine = self.machine
         return machine.project is not None and machine.project.repeated(machine.home.path, name) is not None
 
-    def in_plain_words(self, *, names_only: bool = False) -> tuple[Evidence, Words] | None:
-        """The text in plain words, and which statements got those of others; None where it says nothing in others."""
+    def in_plain_words(self, *, names_only: bool = False) -> InPlainWords | None:
+        """The text in plain words; None where it says nothing in others."""
         words = plain(self.facts, names_only=names_only)
-        return None if words.facts is self.facts else (_InPlainWords(self, words), words)
+        return None if words.facts is self.facts else InPlainWords(self, words)
 
     def as_written(self) -> Evidence:
         """The text as it is written, without what the run shows."""
-        return _InPlainWords(self, Words(self.facts, {}, {}))
+        return InPlainWords(self, Words(self.facts, {}, {}))
 
     @functools.cached_property
     def in_tests(self) -> bool:
@@ -310,7 +310,7 @@ def _inherits(cls: ClassFacts, names: Collection[str]) -> bool:
     return any(last_name(base) in names for base in cls.bases)
 
 
-class _InPlainWords(Evidence):
+class InPlainWords(Evidence):
     """The same run, with the text in plain words. What the run shows is said already, whatever the words are, but for
     what stays by functions that have other words now."""
 
@@ -318,11 +318,12 @@ class _InPlainWords(Evidence):
         machine = copy.copy(written.machine)
         machine.facts = facts = words.facts
         super().__init__(machine)
+        self.words = words
         self.facts, self.program = facts, Program(facts, self._imported, self._elsewhere)
         self.displays = written.displays
         self.recordings = []
         lasting = (one.store_event for one in written.retentions if one.growing and one.weight > 1)
-        self._stores = list(Spoken(self.machine.home, facts, words.led).stores(lasting))
+        self._stores = list(PlainFunctions(self.machine.home, facts, words.led).stores(lasting))
         if self._stores:
             self._lifetimes = Lifetimes(self.machine, self.program, Outline(facts))
 

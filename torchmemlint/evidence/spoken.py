@@ -11,7 +11,7 @@ from ..interpreter.frames import Frame
 from ..interpreter.linking import Unit
 
 
-class Spoken:
+class PlainFunctions:
     """The functions of a file whose plain words differ from the written ones."""
 
     def __init__(self, home: Unit, words: FileFacts, led: Mapping[Site, set[Site]]) -> None:

@@ -74,8 +74,8 @@ def findings(
 def _in_plain_words(evidence: Evidence, rules: Collection[Rule], spoken: list[Spoken]) -> list[Spoken]:
     """With what rules say of the text in plain words, but for what is said of one of these statements as it is
     written; and without what they say only of the words."""
-    other, other_words = evidence.in_plain_words() or (None, None)
-    if other is None or other_words is None:
+    other = evidence.in_plain_words()
+    if other is None:
         return spoken
     said = {place for _, report in spoken for place in _statements(report)}
     words = {report.message for _, report in spoken}
@@ -83,10 +83,10 @@ def _in_plain_words(evidence: Evidence, rules: Collection[Rule], spoken: list[Sp
     plainly: set[tuple[str, int]] = set()  # the statements that a rule speaks of in plain words
     for rule in rules:
         for report in rule.check(other):
-            places = _statements(report, other_words.led)
+            places = _statements(report, other.words.led)
             plainly.update((rule.code, place) for place in places)
             if evidence.machine.is_home(report.site) and said.isdisjoint(places) and report.message not in words:
-                found.append((rule, _where_it_stands(report, other_words.stands)))
+                found.append((rule, _where_it_stands(report, other.words.stands)))
     doubtful = [one for one in spoken if plainly.isdisjoint((one[0].code, place) for place in _statements(one[1]))]
     taken_back = _of_words(evidence, doubtful) if doubtful else []
     return [one for one in spoken if one not in taken_back] + found
@@ -95,14 +95,14 @@ def _in_plain_words(evidence: Evidence, rules: Collection[Rule], spoken: list[Sp
 def _of_words(evidence: Evidence, spoken: list[Spoken]) -> list[Spoken]:
     """What the text shows only until short names are said in full: that nothing stops a thread, where `stop =
     thread.join; stop()`."""
-    other, other_words = evidence.in_plain_words(names_only=True) or (None, None)
-    if other is None or other_words is None:
+    other = evidence.in_plain_words(names_only=True)
+    if other is None:
         return []
     text = evidence.as_written()
     found: list[Spoken] = []
     for rule in {rule.code: rule for rule, _ in spoken}.values():
         shown = {report.site for report in rule.check(text)}
-        plainly = {place for report in rule.check(other) for place in _statements(report, other_words.led)}
+        plainly = {place for report in rule.check(other) for place in _statements(report, other.words.led)}
         own = [one for one in spoken if one[0] is rule and one[1].site in shown]
         found += [one for one in own if plainly.isdisjoint(_statements(one[1]))]
     return found
