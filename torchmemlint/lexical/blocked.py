@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from ..facts import model as m
-from ..facts.model import Expr, Site, Stmt
+from ..facts.model import Expr, Site, Stmt, file_of
 from ..facts.program import Block, Place, Program, expressions, keyword, targets
 from ..facts.walk import blocks, calls, calls_of, heads, in_loops, is_count, last_name, nodes, statements
 from .lent import is_given
@@ -47,7 +47,8 @@ def blocked_producers(program: Program) -> Iterator[Blocked]:
     seen = set[Site]()
     for blocked in _left_producers(program, producers):
         started = blocked.producer.filler.started
-        at = started if blocked.producer.alone else blocked.site
+        own = blocked.producer.alone and file_of(started) == file_of(blocked.site)
+        at = started if own else blocked.site  # what another file starts is its affair
         if at not in seen:
             seen.add(at)
             yield blocked._replace(site=at)
