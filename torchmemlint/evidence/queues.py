@@ -9,7 +9,7 @@ from ..facts import model as m
 from ..facts.batches import is_loader
 from ..facts.file_releases import is_idle
 from ..facts.model import CALLS_PER_STATEMENT, Expr, Site, Stmt
-from ..facts.program import names_in, targets
+from ..facts.program import Block, names_in, targets
 from ..facts.walk import (
     blocks,
     calls,
@@ -255,7 +255,8 @@ def _waits(call: Expr) -> bool:
 
 
 def _answered(frame: Frame, site: Site) -> bool:
-    """Whether the object that puts into its queue waits for what comes back in another: who asks is not far ahead."""
+    """Whether the object that puts into its queue waits for what comes back in another: who asks is not far ahead. What
+    the same function puts into others, beside, is no answer, and who looks whether there is one waits for none."""
     short = {one[2][0]: one[3] for one in statements(frame.facts.body) if one[0] == m.ASSIGN and _is_own(one[3])}
     filled = (queue for call in calls(frame.facts.body) if call[1] == site for queue in _filled_by(call))
     queues = {short.get(queue, queue) for queue in filled}
@@ -264,9 +265,25 @@ def _answered(frame: Frame, site: Site) -> bool:
     receiver = frame.receiver
     if not isinstance(receiver, Obj) or not isinstance(receiver.cls, Class):
         return False
+    puts = (queue for call in calls(frame.facts.body) for queue in _filled_by(call) if last_name(call[2]) in _PUTS)
+    beside = {short.get(queue, queue) for queue in puts}
     functions = [member for value in receiver.cls.members.values() for member in value if type(member) is Function]
-    waiting = [call for one in functions for call in calls(one.facts.body) if _waits(call) and call[2][2] == "get"]
-    return any(_is_own(call[2][1]) and call[2][1] not in queues for call in waiting)
+    return any(
+        _waits(call) and call[2][2] == "get" and _is_own(call[2][1]) and call[2][1] not in beside | queues
+        for one in functions
+        for call in calls(one.facts.body)
+        if not _looks_first(one.facts.body, call)
+    )
+
+
+def _looks_first(body: Block, taking: Expr) -> bool:
+    """`while not self.notes.empty(): self.notes.get()`"""
+    return any(
+        loop[0] == m.WHILE
+        and any(call[2] == (m.ATTR, taking[2][1], "empty") for call in calls_of(loop))
+        and any(call is taking for one in inside for call in calls_of(one))
+        for loop, inside in loops(body)
+    )
 
 
 def _waits_for_what_it_put(frame: Frame, site: Site) -> bool:
