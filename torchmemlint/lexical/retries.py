@@ -15,6 +15,8 @@ from .at_work import reaches_work
 from .caught import says_memory, type_names
 from .handlers import LETS_GO, lets_go
 
+Clause = tuple[Expr | None, str, tuple[Stmt, ...]]  # what an `except` catches, the name that it gives it, its body
+
 _BROAD = ("RuntimeError", "Exception", "BaseException", "")
 _HALVES = ("FloorDivide", "Divide", "RightShift")
 _LIGHT = (
@@ -38,39 +40,45 @@ class Retry(NamedTuple):
     otherwise: bool = False  # another way to do it
 
 
-def retries(program: Program, function: FunctionFacts, tried_in: Sequence[Stmt]) -> Iterator[Retry]:
-    """Work that is tried again, or done another way, while the traceback of the first try keeps its frames."""
+def retries(program: Program, function: FunctionFacts, tried_in: Sequence[Stmt]) -> Iterator[list[Retry]]:
+    """Work that is tried again, or done another way, while the traceback of the first try keeps its frames: of each
+    clause the calls that may be it, in their order."""
     for statement in tried_in:
         callees = {call[2] for call in calls(statement[2]) if call[2][0] in (m.NAME, m.ATTR)}
         tried = {last_name(call[2]) for call in calls(statement[2])} | {function.name}
         tried = {name for name in tried - _LIGHT - _OF_TEXT if not _tells(name)}
-        for caught, error, body in statement[3]:
-            certain = _about_memory(program, caught, body)
-            says_nothing = not certain and not _empties_cache(body)
-            if says_nothing and not (_makes_less(body) and reaches_work(program, tried)):
-                continue
-            if not set(type_names(program, caught)) & set(_BROAD) and not certain:
-                continue
-            if any(last_name(call[2]) in LETS_GO for call in calls(body)):
-                continue
-            raised = {one[2] for one in statements(body) if one[0] == m.RAISE}
-            leaves = any(_moves_off(last_name(call[2])) for call in calls(body))  # for the CPU, mostly
-            for call in calls(body):
-                name = last_name(call[2])
-                if call in raised or _on_the_cpu(call) or (error and (m.NAME, error) in nodes(call)):
-                    continue  # not the work again, or not on the device, or it tells somebody of the error
-                if says_nothing and not _asks_for_less(call, body):
-                    continue
-                if name in tried and len(name) > 2:
-                    yield Retry(call[1], name, call[2], function.name, certain)
-                    break
-                again = _handed_on(program, call, {one for one in callees if last_name(one) in tried})
-                if certain and not leaves and again is not None:
-                    yield Retry(call[1], last_name(again), again, function.name, certain)  # `in_pieces(func, batch)`
-                    break
-                if certain and not leaves and _is_another_way(program, name):
-                    yield Retry(call[1], name, call[2], function.name, certain, True)
-                    break
+        done = {one for one in callees if last_name(one) in tried}
+        for clause in statement[3]:
+            yield list(_in_clause(program, function, tried, done, clause))
+
+
+def _in_clause(
+    program: Program, function: FunctionFacts, tried: set[str], callees: set[Expr], clause: Clause
+) -> Iterator[Retry]:
+    caught, error, body = clause
+    certain = _about_memory(program, caught, body)
+    says_nothing = not certain and not _empties_cache(body)
+    if says_nothing and not (_makes_less(body) and reaches_work(program, tried)):
+        return
+    if not set(type_names(program, caught)) & set(_BROAD) and not certain:
+        return
+    if any(last_name(call[2]) in LETS_GO for call in calls(body)):
+        return
+    raised = {one[2] for one in statements(body) if one[0] == m.RAISE}
+    leaves = any(_moves_off(last_name(call[2])) for call in calls(body))  # for the CPU, mostly
+    for call in calls(body):
+        name = last_name(call[2])
+        if call in raised or _on_the_cpu(call) or (error and (m.NAME, error) in nodes(call)):
+            continue  # not the work again, or not on the device, or it tells somebody of the error
+        if says_nothing and not _asks_for_less(call, body):
+            continue
+        again = None if leaves or not certain else _handed_on(program, call, callees)
+        if name in tried and len(name) > 2:
+            yield Retry(call[1], name, call[2], function.name, certain)
+        elif again is not None:
+            yield Retry(call[1], last_name(again), again, function.name, certain)  # `in_pieces(func, batch)`
+        elif certain and not leaves and _is_another_way(program, name):
+            yield Retry(call[1], name, call[2], function.name, certain, True)
 
 
 def _makes_less(body: tuple[Stmt, ...]) -> bool:

@@ -111,8 +111,9 @@ def check(evidence: Evidence) -> Iterator[Report]:
     stored: list[handlers.Kept] = []
     for function in facts.functions:
         tries = handlers.tries(function)
-        for retry in retries.retries(evidence.reaching, function, tries):
-            if not (retry.otherwise or _may_work(evidence, retry)):
+        for clause in retries.retries(evidence.reaching, function, tries):
+            retry = next((one for one in clause if one.otherwise or _may_work(evidence, one)), None)
+            if retry is None:
                 continue
             yield Report(
                 site=retry.site,
