@@ -21,7 +21,8 @@ class Lost(NamedTuple):
 
 
 def lost_handles(facts: FileFacts) -> Iterator[Lost]:
-    """Handles that somebody means to remove, `self.handle.remove()`, after a loop has put others in their place."""
+    """Handles that somebody means to remove, `self.handle.remove()`, or puts away, `handles.append(handle)`, after a
+    loop has put others in their place."""
     for function in facts.functions:
         if not function.flags & m.HOOKS:
             continue
@@ -34,7 +35,7 @@ def lost_handles(facts: FileFacts) -> Iterator[Lost]:
                 place = _bound_to_a_handle(statement, layers)
                 if place is None or _is_used(inside, statement, place) or any(_picks_one(test) for test in tests):
                     continue
-                if _is_removed(facts, function, place):
+                if _is_removed(facts, function, place) or _is_put_away(function, inside, place):
                     yield Lost(statement[1], ("self." if place[0] == m.ATTR else "") + last_name(place))
 
 
@@ -170,6 +171,23 @@ def _is_removed(facts: FileFacts, function: FunctionFacts, place: Expr) -> bool:
         if "remove" in one.calls and not _is_gone_through(one, place)
         for call in calls(one.body)
     )
+
+
+def _is_put_away(function: FunctionFacts, inside: list[Stmt], place: Expr) -> bool:
+    """Whether the handle that a loop leaves is kept for later: `handles.append(handle)`, `self.hook = handle`."""
+    last = max(statement[1] for statement in inside)
+    for one in statements(function.body):
+        if one[1] <= last:
+            continue
+        if one[0] == m.EXPR and one[2][0] == m.CALL and last_name(one[2]) in ("append", "add"):
+            kept = place in one[2][3]
+        elif one[0] == m.ASSIGN:
+            kept = place == one[3] and any(target[0] in (m.ATTR, m.ITEM) for target in one[2])
+        else:
+            kept = one[0] == m.RETURN and one[2] == place
+        if kept:
+            return True
+    return False
 
 
 def _is_gone_through(function: FunctionFacts, place: Expr) -> bool:
