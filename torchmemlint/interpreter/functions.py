@@ -103,12 +103,12 @@ def call_function(
     if active and function.owner is None and function.frame.function is not None:
         note_recursion(machine, function)
     again = active > 1 or (active and on_yield is None and len(facts.body) > 30)
-    if again or machine.too_deep or not machine.may_enter(function, receiver):
+    key = (site, id(facts), id(receiver))
+    inner = frame.children.get(key)
+    if again or machine.too_deep or not machine.may_enter(function, receiver, seen=inner is not None):
         return _unentered(machine, frame, function, args, kwargs, site)
     if function.frame.unit is machine.home and machine.stands_back(facts):
         return _as_before(machine, frame, machine.results[id(facts), machine.grad], (*args, *kwargs.values()), site)
-    key = (site, id(facts), id(receiver))
-    inner = frame.children.get(key)
     if inner is None:
         inner = Frame(facts, _lexical_parent(function), frame, site, function.frame.unit)
         frame.children[key] = inner

@@ -246,15 +246,17 @@ class Machine:
         """Whether the time that there is for a file's functions is over."""
         return self.exhausted if unit is self.home else self.steps_away > self.most_steps_away
 
-    def may_enter(self, function: Function, receiver: object) -> bool:
+    def may_enter(self, function: Function, receiver: object, *, seen: bool = False) -> bool:
         """Whether there is time left for a function of its file. When that of other files is over, a few short ones
-        still run: the meter that a loop calls after the code of a data set."""
+        still run: the meter that a loop calls after the code of a data set. `seen`: this very call was run before, so
+        what it does is known."""
         if self.exhausted or (self.set_up is not None and self._is_left_out(function, receiver)):
             return False
         if function.frame.unit is self.home or self.steps_away <= self.most_steps_away:
             return True
         if not self.short_ones or len(list(islice(statements(function.facts.body), _SHORT + 1))) > _SHORT:
-            self.not_run[id(function.facts)] = function.facts
+            if not seen:
+                self.not_run[id(function.facts)] = function.facts
             return False
         self.short_ones -= 1
         return True
