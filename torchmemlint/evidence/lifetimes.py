@@ -270,11 +270,11 @@ class Lifetimes:
         return {loop for call in runs for loop in call.loops if loop.kind == "loop" and loop.backward}
 
     def may_be_let_go(self, holder: Holder, storing: str, growing: list[Loop]) -> bool:
-        """Whether another method lets the attribute go, perhaps of another instance, and something calls it, or those
-        who call what fills it are not seen either."""
-        if holder.kind != "attribute" or any(loop.kind != "call" for loop in growing):
+        """Whether another method lets the attribute go, perhaps of another instance, or another function the global,
+        and something calls it, or those who call what fills it are not seen either."""
+        if holder.kind not in ("attribute", "global") or any(loop.kind != "call" for loop in growing):
             return False
-        names = self.releases.of(last_part(holder.text)) - {"__init__", storing}
+        names = self.releases.of(last_part(holder.text)) - {"__init__", "<module>", storing}
         return bool(names) if growing else not names.isdisjoint(self.program.called)
 
     def resets_of(self, store: Store) -> Sequence[Reset]:
