@@ -163,14 +163,26 @@ def _left_anew(program: Program, producer: Producer) -> Iterator[Blocked]:
     """Loops over an attribute or a parameter that leave early, and are gone through again and again."""
     kept = {target for place in program.places for target in _made_in(place, producer.name) if target[0] == m.ATTR}
     for place in program.places:
-        for loop, looped in in_loops(place.facts.body):
-            if loop[0] != m.FOR or not _breaks_off(loop):
-                continue
-            over = _read(loop[3])
+        for over, loop, looped in _loops_that_leave(program, place):
             if not (over in kept or _is_handed(program, place, over, producer.name)):
                 continue
             if looped or is_repeated(program, place):
                 yield Blocked(loop[1], producer, loop[1])
+
+
+def _loops_that_leave(program: Program, place: Place) -> Iterator[tuple[Expr, Stmt, bool]]:
+    """What is gone over and left before its end, the loop that does it, and whether it is begun again and again: also
+    by `batches = iter(loader)`, of which a loop asks for a few."""
+    begun = dict[Expr, tuple[Expr, bool]]()
+    for one, looped in in_loops(place.facts.body):
+        value: Expr = one[3] if one[0] == m.ASSIGN else (m.CONST, None)
+        if value[0] == m.CALL and value[2] == (m.NAME, "iter") and len(value[3]) == 1 and one[2][0][0] == m.NAME:
+            begun[one[2][0]] = (value[3][0], looped)
+        elif one[0] == m.FOR and _breaks_off(one):
+            yield _read(one[3]), one, looped
+        elif one[0] == m.FOR:
+            asked = (made for name, made in begun.items() if _asks_a_few(program, place, one, {name}))
+            yield from ((over, one, again) for over, again in asked)
 
 
 def _made_in(place: Place, name: str) -> Iterator[Expr]:

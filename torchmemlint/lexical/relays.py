@@ -21,7 +21,7 @@ _DEPTH = 4  # a loader over instances over threads that take turns
 
 def relaying(program: Program, producers: Collection[Producer]) -> Iterator[Producer]:
     """What gives on the items of producers that nothing but their own reader could end."""
-    known = {one.name: one for one in producers if one.alone or not one.end}
+    known = {one.name: one for one in producers if one.alone or one.end not in program.called}
     for _ in range(_DEPTH if known else 0):
         more = dict[str, Producer]()
         for place in program.places:
@@ -37,6 +37,13 @@ def relaying(program: Program, producers: Collection[Producer]) -> Iterator[Prod
         if not more:
             return
         known |= more
+
+
+def _made_by(producer: Producer, made: Expr) -> Producer:
+    """A producer as the reader has it that makes it: only that reader can end what it starts there."""
+    if producer.alone:
+        return producer
+    return producer._replace(filler=producer.filler._replace(started=made[1]), alone=True)
 
 
 class _Reading:
@@ -93,7 +100,7 @@ class _Reading:
         if expr[0] == m.CALL and len(expr) == 5:
             name = last_name(expr[2])
             if name in self._known:
-                return self._known[name]
+                return _made_by(self._known[name], expr)
             if name in _LAZY or self._is_generator(name):
                 parts = expr[3]
         elif expr[0] == m.NEW:
