@@ -107,8 +107,12 @@ def dropped(program: Program, owners: dict[str, Owner]) -> Iterator[LeftRunning]
             own = name[0] == m.ATTR and name[1] == (m.NAME, "self") and place.facts.name not in SETUPS
             if own and (looped or is_repeated(program, place, of_object=several)):
                 end = owners[cls].end
-                ended = _are_ended(program, name[2], place, cls, end) if several else None
-                if not (_is_ended(program, name[2], place, owners[cls]) if ended is None else ended):
+                ended = (
+                    _are_ended(program, name[2], place, cls, end)
+                    if several
+                    else is_ended(program, name[2], place, end, gone_over=owners[cls].gone_over)
+                )
+                if not ended:
                     yield LeftRunning(statement[1], cls, *owners[cls][:2], name[2], several=several)
 
 
@@ -238,18 +242,19 @@ def _keeps_one(function: FunctionFacts, owners: dict[str, Owner]) -> bool:
     return False
 
 
-def _is_ended(program: Program, attribute: str, replacing: Place, owner: Owner) -> bool:
+def is_ended(program: Program, attribute: str, replacing: Place, end: str, *, gone_over: bool = True) -> bool:
     """Whether anything ends what an attribute holds before the next one comes, or may: it is handed to somebody, or
-    goes by another name. What is known to run once, after the loop, ends the last one."""
+    goes by another name. What is known to run once, after the loop, ends the last one. `gone_over`: whether it may
+    end when it has been gone over."""
     for place in program.places:
         for statement, looped in in_loops(place.facts.body):
             bound = targets(statement) if statement[0] == m.ASSIGN else ()
             for head in heads(statement):
                 for own in {part for part in nodes(head) if part[0] == m.ATTR and part[2] == attribute}:
-                    given = is_given(head, own) or (m.ATTR, own, owner.end) in nodes(head)
+                    given = is_given(head, own) or (m.ATTR, own, end) in nodes(head)
                     if own in bound or not given or (statement[0] == m.IF and head == own):
                         continue
-                    if not owner.gone_over and goes_over(statement, own):
+                    if not gone_over and goes_over(statement, own):
                         continue
                     if place is replacing or looped or not runs_once(program, place) or not _only_ends(head, own):
                         return True

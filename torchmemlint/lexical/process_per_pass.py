@@ -9,8 +9,9 @@ from ..facts import model as m
 from ..facts.knowledge import PROCESSES
 from ..facts.model import Expr, Site, Stmt
 from ..facts.program import Place, Program, keyword, targets
-from ..facts.walk import ALWAYS, calls_of, last_name, loops, statements, with_tests
-from .endless import Work, leaves, never_ends, own_worker, work_of
+from ..facts.walk import ALWAYS, calls_of, last_name, loops, nodes, statements, with_conditions, with_tests
+from .endless import SELF, Work, leaves, never_ends, own_worker, work_of
+from .left_running import is_ended
 from .lent import is_seen_to
 from .once import called_as
 
@@ -28,7 +29,8 @@ class Started(NamedTuple):
 
 def processes_per_pass(program: Program) -> Iterator[Started]:
     """`Process(target=read, daemon=True)` of a function that goes round for ever, in what each epoch calls, where the
-    process is a local name that nothing ends: a daemon ends with the program."""
+    process is a local name, or an attribute that gets the next one, and nothing ends it: a daemon ends with the
+    program."""
     kinds = {*PROCESSES, *(cls.name for cls in program.facts.classes if _is_process(cls.bases))}
     if program.called.isdisjoint(kinds) or program.called & _ELSEWHERE:
         return
@@ -40,9 +42,7 @@ def processes_per_pass(program: Program) -> Iterator[Started]:
             work = _work(program, place, call) if call is not None and not tests else None
             if work is None or call is None or not never_ends(program, work):
                 continue
-            if (name is None or not is_seen_to(place, statement, name, program)) and _is_each_time(
-                program, place, statement
-            ):
+            if not _is_seen_to(program, place, statement, name) and _is_each_time(program, place, statement):
                 yield Started(call[1], work.function.name)
 
 
@@ -50,8 +50,17 @@ def _is_process(bases: tuple[Expr, ...]) -> bool:
     return any(last_name(base) in PROCESSES for base in bases)
 
 
+def _is_seen_to(program: Program, place: Place, made: Stmt, bound: Expr | None) -> bool:
+    """Whether anybody ends a process, or could: by its name, or by its attribute before that gets the next one."""
+    if bound is None:
+        return False
+    if bound[0] == m.NAME:
+        return is_seen_to(place, made, bound, program)
+    return is_ended(program, bound[2], place, "terminate")
+
+
 def _made(statement: Stmt, kinds: set[str]) -> tuple[Expr | None, Expr | None]:
-    """The call that makes a process, and the local name that it gets: `p = Process(...)`, `Process(...).start()`."""
+    """The call that makes a process, and what it is bound to: `p = Process(...)`, `Process(...).start()`."""
     if statement[0] not in (m.ASSIGN, m.EXPR):
         return None, None
     value: Expr = statement[-1]
@@ -63,7 +72,8 @@ def _made(statement: Stmt, kinds: set[str]) -> tuple[Expr | None, Expr | None]:
     bound = targets(statement)
     if not bound:
         return value, None
-    return (value, bound[0]) if len(bound) == 1 and bound[0][0] == m.NAME else (None, None)
+    own = bound[0][0] == m.NAME or bound[0][:2] == (m.ATTR, SELF)
+    return (value, bound[0]) if len(bound) == 1 and own else (None, None)
 
 
 def _work(program: Program, place: Place, call: Expr) -> Work | None:
@@ -75,17 +85,40 @@ def _work(program: Program, place: Place, call: Expr) -> Work | None:
 
 def _is_each_time(program: Program, place: Place, made: Stmt) -> bool:
     """Whether each pass over something gets here: `__iter__`, or a loop that does more than to start some of them."""
-    if _is_a_pass(place) or _in_a_working_loop(place, {made[1]}):
-        return True
+    starting = _reached_again(program, place, {made[1]})
     seen: set[str] = set()
-    names = {called_as(place)}
-    for _ in range(_LEVELS):
-        callers = [one for one in program.places if not names.isdisjoint(one.facts.calls)]
-        if any(_is_a_pass(one) or _in_a_working_loop(one, _calling(one, names)) for one in callers):
+    found = [(place, starting)] if starting else []
+    for _ in range(_LEVELS + 1):
+        if any(_is_a_pass(one) or _in_a_working_loop(one, sites) for one, sites in found):
             return True
+        names = {called_as(one) for one, _ in found} - seen
         seen |= names
-        names = {called_as(one) for one in callers} - seen
+        callers = (one for one in program.places if not names.isdisjoint(one.facts.calls))
+        reached = ((one, _reached_again(program, one, _calling(one, names))) for one in callers)
+        found = [(one, sites) for one, sites in reached if sites]
     return False
+
+
+def _reached_again(program: Program, place: Place, sites: set[Site]) -> set[Site]:
+    """Those of the statements that a function gets to each time: not by a test of what is known of its object, or of
+    the program, which the first time changes, `if self.worker is None:`."""
+    again = set[Site]()
+    for statement, conditions in with_conditions(place.facts.body):
+        if statement[1] in sites:
+            asked = {part[-1] for test, _ in conditions for part in nodes(test) if part[0] in (m.ATTR, m.NAME)}
+            if not asked or asked.isdisjoint(_changed(program)):
+                again.add(statement[1])
+    return again
+
+
+def _changed(program: Program) -> set[str]:
+    """The attributes that others than constructors bind, and the names that functions bind for the module."""
+    changed = set[str]()
+    for place in program.places:
+        for one in statements(place.facts.body) if place.facts.name != "__init__" else ():
+            changed |= {bound[2] for bound in targets(one) if bound[0] == m.ATTR}
+            changed.update(one[2] if one[0] == m.GLOBAL else ())
+    return changed
 
 
 def _is_a_pass(place: Place) -> bool:
