@@ -16,6 +16,7 @@ from .passed_by import PassedBy, passed_by
 from .program import targets
 from .served import set_up_by
 from .set_by_name import may_let_go
+from .starting_over import starts_over
 from .too_few import only_waits
 from .unfetched import unfetched
 from .until_full import until_full
@@ -129,6 +130,11 @@ class FileReleases:
         if function not in self.released.get(name, {}):
             return True
         return function in self.passed_by.get(name, {})
+
+    def starting_over(self, name: str, filler: str) -> set[str]:
+        """The functions that empty a place and then begin what fills it."""
+        emptied = self._at.get(name, {})
+        return {function for function, sites in emptied.items() if starts_over(self.facts, function, sites, filler)}
 
     def _defaults(self, cls: str, init: FunctionFacts) -> None:
         """The parameters that are None or 0 by default and that become attributes."""

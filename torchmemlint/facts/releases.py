@@ -49,6 +49,10 @@ class Releases:
             )
         }
 
+    def starting_over(self, name: str, filler: str) -> set[str]:
+        """The functions that empty a place only when they begin what fills it again."""
+        return {function for file in self._files for function in file.starting_over(name, filler)}
+
     def parted(self, name: str) -> set[str]:
         """The functions that take something out of what a place has under a key, by a name for that."""
         return {function for file in self._files for function in file.parted.get(name, ())}

@@ -385,4 +385,5 @@ def _emptied(evidence: Evidence, kept: handlers.Kept) -> bool:
     releasing = evidence.releases.of(name) | (evidence.releases.of(kept.part) if kept.part else set[str]())
     for unit in _storing(evidence, kept):  # which may have come to the run only now
         releasing |= unit.outline.releases().released.get(name, {}).keys()
-    return bool(releasing - {"__init__", kept.function.name, kept.put_by})
+    releasing -= {"__init__", kept.function.name, kept.put_by}
+    return bool(releasing) and bool(releasing - evidence.releases.starting_over(name, kept.function.name))
