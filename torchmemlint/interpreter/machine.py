@@ -112,6 +112,7 @@ class Machine:
         self.context: Any = None  # contexts.Context: in which worker or thread this runs
         self.going_on: Callable[[], None] | None = None  # runs the work of the current thread once more
         self.waiting: dict[int, Callable[[], None]] = {}  # such threads, by the queue that they take from
+        self.made_over: set[int] = set()  # queues whose items a thread binds again, to what it makes of them
         self.stores: list[Store] = []
         self.veiled_stores: list[tuple[Store, tuple[int, ...]]] = []  # of what unknown code made: its nodes
         self.filled_by_hooks: list[Obj] = []

@@ -16,6 +16,7 @@ from .imagined import imagined_module
 from .machine import Machine
 from .processes import pool_method
 from .values import ATTACHED, LIGHT, OFF, ON, UNKNOWN, Bound, Class, Function, Kwargs, Method, Obj, Partial, Value
+from .weights import heavy
 
 
 def _thread(machine: Machine, frame: Frame, args: list[Value], kwargs: Kwargs, site: Site) -> Value:
@@ -112,12 +113,14 @@ def waits_for(machine: Machine, queue: Obj) -> None:
 
 def is_given(machine: Machine, frame: Frame, queue: Obj, site: Site) -> None:
     """The thread that waits for it goes on, once, with what has a graph, with an object that it may put its result
-    into, or with what it is to run while gradients are off here: of other things it is known without that what it
-    keeps of them."""
+    into, with what it is to run while gradients are off here, or with tensors that it makes something of: of other
+    things it is known without that what it keeps of them."""
     if queue.serial not in machine.waiting:
         return
     runs = machine.grad == OFF and _gets_work(queue.fields.get("*", UNKNOWN))
-    if runs or any(tensor.graph == ATTACHED for tensor in machine.reach((queue,))) or _gets_a_result(queue):
+    makes_over = queue.serial in machine.made_over and heavy(machine, queue.fields.get("*", UNKNOWN))[0] in _HEAVY
+    attached = any(tensor.graph == ATTACHED for tensor in machine.reach((queue,)))
+    if runs or makes_over or attached or _gets_a_result(queue):
         before, stored = len(machine.module_calls), len(machine.stores)
         machine.waiting.pop(queue.serial)()
         if runs:  # what it answers in another queue is taken from there by who has asked
@@ -156,6 +159,7 @@ def _gets_a_result(queue: Obj) -> bool:
 
 
 _PACKS = ("dict", "tuple", "list")
+_HEAVY = ("tensor", "array")
 _RUN_IN_THREAD = ("submit", "map", "imap", "imap_unordered", "map_async", "starmap", "apply", "apply_async")
 _WAITED_FOR = ("map", "starmap", "apply")  # of a `multiprocessing.pool.ThreadPool`: the results themselves [docs]
 

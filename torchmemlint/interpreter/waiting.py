@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from ..facts import model as m
 from ..facts.model import Expr, Stmt
 from ..facts.program import targets
-from ..facts.walk import ALWAYS, blocks, calls, calls_of, expressions_of, statements
+from ..facts.walk import ALWAYS, blocks, calls, calls_of, expressions_of, nodes, statements
 from .frames import Frame
 from .machine import Machine
 from .values import UNKNOWN, Bound, Obj
@@ -105,9 +105,11 @@ def _is_kept_anyway(machine: Machine, frame: Frame, iterated: Expr) -> bool:
 
 def _awaited(machine: Machine, frame: Frame, loop: Stmt, body: tuple[Stmt, ...]) -> dict[str, tuple[Obj, int]]:
     """The names that the last item of a queue has at the end of a round, where nothing is in the queue yet: threads
-    are started before they are given something; with the index of each in what is taken apart, else -1."""
+    are started before they are given something; with the index of each in what is taken apart, else -1. What is made
+    of an item under its own name, `batch = pin(batch)`, is only known when the thread goes on with one."""
     got = [(loop[2], loop[3][3][0][1])] if loop[0] == m.FOR and _is_iter_of_get(loop[3]) else []
     let_go: list[Expr] = []
+    made_over: list[Expr] = []
     for statement in statements(body):
         call = statement[3] if statement[0] == m.ASSIGN and statement[3][0] == m.CALL else None
         waits = call if call is None or _blocks(call) else _waited_in(machine, frame, call)
@@ -115,15 +117,20 @@ def _awaited(machine: Machine, frame: Frame, loop: Stmt, body: tuple[Stmt, ...])
             got += [(target, waits[2][1]) for target in statement[2]]
         else:
             let_go += statement[2] if statement[0] == m.DELETE else targets(statement)
+            if statement[0] == m.ASSIGN:
+                made_over += [one for one in statement[2] if one[0] == m.NAME and one in nodes(statement[3])]
     taken = [(target, -1, expr) for target, expr in got]
     taken += [(part, index, expr) for target, expr in got if target[0] == m.NEW for index, part in enumerate(target[3])]
-    return {
-        name[1]: (queue, index)
-        for name, index, expr in taken
-        if name[0] == m.NAME and name not in let_go
-        for queue in machine.eval(frame, expr)
-        if type(queue) is Obj and queue.kind == "queue"
-    }
+    found: dict[str, tuple[Obj, int]] = {}
+    for name, index, expr in taken:
+        for queue in machine.eval(frame, expr) if name[0] == m.NAME else ():
+            if type(queue) is not Obj or queue.kind != "queue":
+                continue
+            if name not in let_go:
+                found[name[1]] = queue, index
+            elif name in made_over:
+                machine.made_over.add(queue.serial)
+    return found
 
 
 def _blocks(call: Expr) -> bool:
