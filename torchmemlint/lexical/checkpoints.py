@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import NamedTuple
 
 from ..facts import model as m
@@ -368,12 +368,15 @@ def _is_mapped(call: Expr, position: int) -> bool:
     return len(call[3]) > position or any(name in ("map_location", "") for name, _ in call[4])
 
 
-def parts_under_names(function: FunctionFacts, place: Expr) -> Iterator[tuple[Site, Expr]]:
-    """The names that stand for a part of what was loaded, and go into a module: `states = checkpoint["model"]`."""
+def parts_under_names(
+    function: FunctionFacts, place: Expr, used: Callable[[Expr], Site]
+) -> Iterator[tuple[Site, Expr]]:
+    """The names that stand for a part of what was loaded, and go into a module: `states = checkpoint["model"]`; `used`:
+    where a name does, or -1."""
     for statement in statements(function.body):
         if statement[0] == m.ASSIGN and len(statement[2]) == 1 and _is_part(statement[3], place):
             name = statement[2][0]
-            if name[0] == m.NAME and name != place and consumed(function, name) >= 0:
+            if name[0] == m.NAME and name != place and used(name) >= 0:
                 yield statement[1], name
 
 

@@ -2,8 +2,8 @@
 
 ## What it does
 Reports `checkpoint = torch.load(path)`, or what a helper has loaded and gives
-back, where the last use of the name is `load_state_dict(...)` and a training
-loop follows in the same function; and
+back, where the last use of the name is `load_state_dict(...)`, or a helper that
+does so, and a training loop follows in the same function; and
 `self.checkpoint = torch.load(path)` where the class uses it for
 `load_state_dict`, reads no more than small parts of it later, and nothing ever
 lets it go. And the private copy of a model or layer, `self._copy =
@@ -63,13 +63,14 @@ from ...lexical.checkpoints import (
     wanted_after,
 )
 from ...lexical.copied_for_a_save import SavedCopy, copied_for_a_save
+from ...lexical.filling import filled_from
 from ...lexical.piled_copies import piled_copies
 from ...lexical.set_aside import SetAside, set_aside
 from .. import Report
 
 if TYPE_CHECKING:
     from ...evidence.evidence import Evidence
-    from ...facts.model import FunctionFacts, Site
+    from ...facts.model import Expr, FunctionFacts, Site
     from ...interpreter.frames import Frame
 
 code = "TML313"
@@ -191,8 +192,12 @@ def _report_saved(saved: SavedCopy) -> Report:
 def _kept_while_training(evidence: Evidence, function: FunctionFacts, load: Load) -> list[tuple[Site, str]]:
     """The names of the states, or of parts of them, that a function is done with and still has when it trains."""
     assert load.target is not None
-    names = [(load.site, load.target), *parts_under_names(function, load.target)]
-    used = max(consumed(function, name) for _, name in names)
+
+    def used_at(name: Expr) -> Site:
+        return max(consumed(function, name), filled_from(evidence.reaching, function, name))
+
+    names = [(load.site, load.target), *parts_under_names(function, load.target, used_at)]
+    used = max(used_at(name) for _, name in names)
     if used < 0 or not _trains_after(evidence, function, used):
         return []
     kept = [one for one in names if not wanted_after(function, one[1], loaded_parts([function], one[1]), used)]
