@@ -14,8 +14,9 @@ from .loaders import part_of_batch
 from .machine import Machine
 from .stores import renew
 from .tensors import names_number
-from .values import ATTACHED, FREE, OFF, UNKNOWN, Obj, Opaque, Tensor, Value
+from .values import ATTACHED, COUNT, FREE, OFF, UNKNOWN, Obj, Opaque, Tensor, Value
 
+_SIDES = frozenset("n t l s h w len length seq seqlen time frames tokens steps height width".split())
 _LENGTHS = ("lens", "length", "lengths", "mask", "masks", "count", "counts", "size", "sizes", "indices")
 
 
@@ -31,6 +32,8 @@ def unpack(machine: Machine, frame: Frame, targets: tuple[Expr, ...], value: Val
         for atom in value:
             place = index if index < star else index - len(targets)
             part = machine.join(part, _part(machine, frame, atom, place))
+        if COUNT in value and index and not part and _names_a_side(target):
+            part = (COUNT,)
         if machine.derivation.loaded and target[0] == m.NAME:
             part = tuple(part_of_batch(machine, one, target[1]) if type(one) is Tensor else one for one in part)
         if not part or type(part[0]) is Opaque or _is_free(part):
@@ -74,6 +77,12 @@ def _rest(machine: Machine, frame: Frame, value: Value, before: int, after: int,
             key = f"[{index}]" if row and len(value) == 1 else "*"
             machine.put(rest.fields, key, machine.join(rest.fields.get(key, UNKNOWN), part))
     return (rest,) if any(rest.fields.values()) else UNKNOWN
+
+
+def _names_a_side(target: Expr) -> bool:
+    """`batch, length, width = x.shape`, of a tensor that has another size in each round: a side other than the first,
+    which has the number of samples, nor one that the model sets, such as its channels."""
+    return target[0] == m.NAME and not _SIDES.isdisjoint(target[1].lower().strip("_").split("_"))
 
 
 def _names_lengths(target: Expr) -> bool:
