@@ -18,6 +18,7 @@ from ..interpreter.values import UNKNOWN, Obj, Value
 from ..interpreter.weights import heavy
 from .collected import growing
 from .lifetimes import Lifetimes
+from .one_of_each import gains_one_of_each
 from .places import describe, in_test
 from .shared_arrays import collected_arrays
 
@@ -58,8 +59,8 @@ def handed_over(machine: Machine, lifetimes: Lifetimes, *, by_name: bool) -> Ite
             continue  # on their way to whoever takes them out
         if _is_of_workers(store.frame, loop) or lifetimes.emptied_in(store, loop):
             continue
-        if store.how == "keyed" and store.key_kind == KNOWN:
-            continue  # the entry goes with the next round
+        if (store.how == "keyed" and store.key_kind == KNOWN) or gains_one_of_each(store):
+            continue  # the entry goes with the next round, or there are no more than sources
         place = describe(store.owner, store.key, machine)
         holder = place.text
         nodes = {node for tensor in store.tensors for node in derivation.names_of(tensor.node)}
