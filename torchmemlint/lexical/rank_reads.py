@@ -95,7 +95,10 @@ def _parameter(helper: Place, key: int | str) -> str:
 
 
 def as_large(value: Expr) -> bool:
-    """Whether a value made of what was gathered keeps it, or as much: joined, flattened, sorted."""
+    """Whether a value made of what was gathered keeps it, or as much: joined, flattened, sorted, put in order, or cut
+    to length, `rows[:total]`."""
+    while value[0] == m.ITEM and value[2][0] not in (m.CONST, m.NEW):
+        value = value[1]
     if value[0] in (m.NAME, m.COMP, m.NEW):
         return True
     return value[0] == m.CALL and value[2][-1] in (
@@ -145,7 +148,8 @@ def joined(statement: Stmt, names: set[str]) -> set[str]:
 
 
 def put_away(statement: Stmt, owners: Container[str] = ("self",)) -> tuple[Expr, Expr] | None:
-    """The attribute of an object by one of these names that a statement sets or appends to, and what it puts there."""
+    """The attribute of an object by one of these names that a statement sets or appends to, or a part of it, and what
+    it puts there."""
     if statement[0] == m.ASSIGN:
         place, value = targets(statement)[0], statement[3]
     elif statement[0] == m.EXPR and statement[2][0] == m.CALL and statement[2][2][0] == m.ATTR and statement[2][3]:
@@ -154,5 +158,7 @@ def put_away(statement: Stmt, owners: Container[str] = ("self",)) -> tuple[Expr,
         place, value = statement[2][2][1], statement[2][3][0]
     else:
         return None
+    while place[0] == m.ITEM:  # `self.rows[kind] = rows`
+        place = place[1]
     owned = place[0] == m.ATTR and place[1][0] == m.NAME and place[1][1] in owners
     return (place, value) if owned else None

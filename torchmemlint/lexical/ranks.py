@@ -233,8 +233,9 @@ def _in_callers(program: Program, helper: Place, depth: int = 1) -> list[Site]:
         for statement, _ in by_rank(place.facts.body):
             if statement[0] == m.ASSIGN and _calls(statement[3], helper.facts.name):
                 reads = [
-                    read_by_one(program, place, name, statement[1], depth - 1)[0]
-                    for name in _large_of(helper, statement[2][0])
+                    read_by_one(program, place, target[1], statement[1], depth - 1)[0]
+                    for target in large_parts(helper, statement[2][0])
+                    if target[0] == m.NAME
                 ]
                 if not reads or not all(reads):
                     return []
@@ -244,18 +245,14 @@ def _in_callers(program: Program, helper: Place, depth: int = 1) -> list[Site]:
     return found
 
 
-def _large_of(helper: Place, bound: Expr) -> list[str]:
-    """The names that a call's result is bound to; of several, `bank, mean = extract(loader)`, those for what the helper
-    returns as it was gathered, `return torch.cat(rows), total / count`."""
+def large_parts(helper: Place, bound: Expr) -> list[Expr]:
+    """What a call's result is bound to; of several, `bank, mean = extract(loader)`, those for what the helper returns
+    as it was gathered, `return torch.cat(rows), total / count`."""
     if bound[0] != m.NEW:
-        return [bound[1]] if bound[0] == m.NAME else []
+        return [bound]
     given = [one[2] for one in statements(helper.facts.body) if one[0] == m.RETURN and one[2] is not None]
     tuples = [one[3] for one in given if one[0] == m.NEW and len(one[3]) == len(bound[3])]
-    return [
-        target[1]
-        for index, target in enumerate(bound[3])
-        if target[0] == m.NAME and any(as_large(one[index]) for one in tuples)
-    ]
+    return [target for index, target in enumerate(bound[3]) if any(as_large(one[index]) for one in tuples)]
 
 
 def _calls(expr: Expr, name: str) -> bool:
