@@ -20,7 +20,7 @@ from .keys import IDENTITY, KNOWN, kind_of_key
 from .loaders import part_of_batch
 from .machine import Machine, evaluates
 from .module_classes import PLAIN_BASES
-from .parts import ROW, kind_of, take
+from .parts import ROW, is_looked_for, is_number, kind_of, take
 from .stores import store
 from .tables import as_table
 from .tensors import arithmetic, names_number
@@ -128,7 +128,8 @@ def _item_of(machine: Machine, frame: Frame, atom: Any, index_expr: Expr, index:
         if isinstance(key, str) and names_number(key):
             return LIGHT
         if index_expr[0] != m.SLICE:
-            return (part_of_batch(machine, atom, constant(index)),)
+            row = bool(machine.derivation.loaded) and _takes_a_row(frame, index_expr)
+            return (part_of_batch(machine, atom, 0 if row else constant(index)),)
         return (atom._replace(bundle=False, size=FEW if _few(index_expr) else atom.size),)
     if type(atom) is Opaque:
         return (atom._replace(node=machine.derivation.node((atom.node,))),)
@@ -171,6 +172,11 @@ def _item_of(machine: Machine, frame: Frame, atom: Any, index_expr: Expr, index:
     if atom == AN_ARRAY and _slices(index_expr):
         return (atom,)
     return (atom,) if atom == COUNT else UNKNOWN  # `uuid4().hex[:8]`
+
+
+def _takes_a_row(frame: Frame, index: Expr) -> bool:
+    """`images[i]`, `images[int(losses.argmax())]`: a view, where a tensor of indices or a mask makes a copy."""
+    return is_looked_for(index) or (index[0] == m.NAME and is_number(frame, index))
 
 
 def _item_of_table(machine: Machine, frame: Frame, table: Obj, index_expr: Expr, index: Value) -> Value:

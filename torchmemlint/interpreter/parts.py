@@ -90,7 +90,7 @@ def kind_of(machine: Machine, frame: Frame, item: Expr, value: Value) -> str:
         return ""
     if any(word in _PICKS for word in index[1].lower().split("_")):
         return SOME
-    return ROW if _is_number(frame, index) else ""
+    return ROW if is_number(frame, index) else ""
 
 
 def kind_of_call(args: list[Any]) -> str:
@@ -102,7 +102,7 @@ def kind_of_call(args: list[Any]) -> str:
 def _takes_few(machine: Machine, frame: Frame, index: tuple[Expr, ...]) -> bool:
     """Whether an index takes few of many along some dimension, and all along others: `[:, 0]`, `[..., -1, :]`.
     Where numbers come first, `[0, 0, :]`, they mostly take dimensions away that have one element."""
-    if len(index) == 2 and index[0][0] == m.NAME and _is_last_of(index[1]) and _is_number(frame, index[0]):
+    if len(index) == 2 and index[0][0] == m.NAME and _is_last_of(index[1]) and is_number(frame, index[0]):
         return True  # `states[i, lengths[i] - 1]`: of each row one
     if index[0][0] not in (m.SLICE, m.TEXT):
         return False
@@ -173,14 +173,12 @@ def _number(machine: Machine, frame: Frame, expr: Expr) -> int | None:
     return value if type(value) is int else None
 
 
-def _is_number(frame: Frame, index: Expr) -> bool:
+def is_number(frame: Frame, index: Expr) -> bool:
     """Whether a name is bound to one number after the other: by `range`, by `enumerate`; or to one that was looked
     for, `best = int(scores.argmax())`."""
     for statement in statements(frame.facts.body):
-        if statement[0] == m.ASSIGN and statement[2] == (index,) and statement[3][0] == m.CALL:
-            called = statement[3][2]
-            if called == (m.NAME, "int") or (called[0] == m.ATTR and called[2] == "item"):
-                return True
+        if statement[0] == m.ASSIGN and statement[2] == (index,) and is_looked_for(statement[3]):
+            return True
         if statement[0] == m.FOR and statement[3][0] == m.CALL:
             counts = last_name(statement[3])
             if (counts == "range" and statement[2] == index) or (
@@ -188,6 +186,13 @@ def _is_number(frame: Frame, index: Expr) -> bool:
             ):
                 return True
     return False
+
+
+def is_looked_for(index: Expr) -> bool:
+    """`int(scores.argmax())`, `scores.argmax().item()`"""
+    if index[0] != m.CALL:
+        return False
+    return bool(index[2] == (m.NAME, "int") or (index[2][0] == m.ATTR and index[2][2] == "item"))
 
 
 def _name(base: Expr | None) -> str:

@@ -1,0 +1,51 @@
+"""Rows of what workers of a loader have loaded: views of shared memory, but for what an index copies."""
+
+from __future__ import annotations
+
+import pytest
+from snippets import check, check_innocent
+
+HARD = """
+from torch.utils.data import DataLoader
+
+class Faces(torch.utils.data.Dataset):
+    def __len__(self):
+        return 4096
+
+    def __getitem__(self, i):
+        return torch.rand(3, 32, 32), i % 100
+
+class Hard:
+    def __init__(self):
+        self.faces = []
+
+    def look(self, images, labels, losses):
+        {}
+
+def main():
+    model, hard = nn.Sequential(nn.Flatten(), nn.Linear(3072, 1)).eval(), Hard()
+    with torch.no_grad():
+        for images, labels in DataLoader(Faces(), batch_size=32, num_workers=2):
+            hard.look(images, labels, model(images).squeeze(1))
+"""
+VIEWS = [
+    "worst = int(losses.argmax())\n        self.faces.append((images[worst], int(labels[worst])))  # TML409",
+    "self.faces.append(images[losses.argmax().item()])  # TML409",
+    "for i, loss in enumerate(losses):\n            if loss > 1:\n"
+    "                self.faces.append(images[i])  # TML409",
+]
+COPIES = [
+    "worst = int(losses.argmax())\n        self.faces.append((images[worst].clone(), int(labels[worst])))",
+    "self.faces.append(images[losses > 1])",
+    "worst = losses.topk(3).indices\n        self.faces.append(images[worst])",
+]
+
+
+@pytest.mark.parametrize("keeps", VIEWS)
+def test_row_that_shares_the_batch(keeps: str) -> None:
+    check(HARD.format(keeps))
+
+
+@pytest.mark.parametrize("keeps", COPIES)
+def test_row_that_is_a_copy(keeps: str) -> None:
+    check_innocent(HARD.format(keeps))
