@@ -33,6 +33,7 @@ from .task_keys import is_of_the_callable
 from .undrained import method_not_called
 
 _RESULTS = ("tensor", "array", "item")
+_LOOKS_UP = ("get", "pop", "setdefault", "move_to_end")  # of a table, by its key
 _OF_ITEMS = frozenset(
     """str open io.open fsspec.open av.open cv2.VideoCapture VideoReader decord.VideoReader VideoDecoder AudioDecoder
     sf.SoundFile soundfile.SoundFile imageio.get_reader""".split()
@@ -190,7 +191,8 @@ def _one_a_file(frame: Frame, site: Site) -> bool:
         for target in targets(statement)
         if target[0] == m.ITEM and target[2][0] == m.NAME and target[2][1] not in _OF_AN_ITEM
     }
-    shards = any(call[3] and call[3][0] in keys and text(call[2]) not in _OF_ITEMS for call in calls(facts.body))
+    told = (call for call in calls(facts.body) if call[3] and call[3][0] in keys)
+    shards = any(last_name(call[2]) not in _LOOKS_UP and text(call[2]) not in _OF_ITEMS for call in told)
     return shards and not any(lists_one_for_each(frame, key) for key in keys)
 
 
