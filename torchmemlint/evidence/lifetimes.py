@@ -22,6 +22,7 @@ from ..interpreter.frames import Frame, Loop, birth_of, kept_since
 from ..interpreter.machine import Machine
 from ..interpreter.values import Bound, Class, Function, Obj
 from .broken_off import not_told
+from .entries_that_end import ends_of_entry
 from .first_times import begins_with, is_first_time, parting
 from .let_go import made_at
 from .other_keys import under_other_keys
@@ -110,7 +111,8 @@ class Lifetimes:
                     return True
                 if not graph or _is_at_an_optimizer_step(reset):
                     return True
-        return False
+        ends = () if graph else ends_of_entry(self.machine, store, self.readers(store), self._of)
+        return any(loop in reset.loops for reset in ends)
 
     def _may_be_emptied_unseen(self, store: Store) -> bool:
         """Whether a function of another file lets the place go by its text that was called, and for which the run had

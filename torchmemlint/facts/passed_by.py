@@ -25,7 +25,7 @@ _ENDED = frozenset(
     """terminated closed done finished stopped completed complete cancelled canceled aborted dead expired ended
     disconnected""".split()
 )
-_LAST = frozenset("last final eos".split())
+_LAST = frozenset("last final eos finish".split())  # `is_last`, `finish_reason`
 _REACHED = ("Equal", "GreaterThanEqual")
 _ENDS = frozenset("close aclose terminate cancel stop abort shutdown kill finish disconnect end dispose".split())
 _BY_ITSELF = ("done", "cancelled")  # methods of tasks and futures
@@ -33,6 +33,7 @@ _SAME = (("Is", False), ("Equal", False), ("IsNot", True), ("NotEqual", True))
 _ON_SOME_WAYS = (
     ("failed", after_failures), ("skipped", after_asking), ("answered", after_answers), ("refused", only_failed),
 )  # fmt: skip
+_IS_SET = {"IsNot": True, "NotEqual": True, "Is": False, "Equal": False}  # `output.finish_reason is not None`
 _PUT_BACK = "put back"
 _BY_WHO_COMES = (
     ("unasked", when_asked_again), ("unclaimed", when_waited_for), ("exhausted", when_exhausted),
@@ -161,6 +162,9 @@ def _holding(test: Expr, holds: bool) -> Iterator[Expr]:
     elif test[0] == m.BOOL and (test[1] == "and") == holds:
         for operand in test[2]:
             yield from _holding(operand, holds)
+    elif test[0] == m.COMPARE and test[3] == (m.CONST, None) and test[1] in _IS_SET:
+        if _IS_SET[test[1]] == holds:
+            yield test[2]
     elif holds:
         yield test
 
