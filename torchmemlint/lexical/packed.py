@@ -14,7 +14,7 @@ from ..facts import model as m
 from ..facts.emptying import BOUND, emptyings
 from ..facts.model import Expr, FileFacts, FunctionFacts, Site
 from ..facts.program import targets, text
-from ..facts.walk import calls, last_name, nodes, statements, with_tests
+from ..facts.walk import calls, in_loops, last_name, nodes, statements, with_tests
 
 _HOOKS = "saved_tensors_hooks"
 
@@ -34,11 +34,13 @@ def never_unpacked(facts: FileFacts) -> Iterator[Packed]:
     for function in facts.functions:
         said: set[str] = set()
         for pack in _packs(facts, function, function.owner in own):
-            for site, table in _filled(pack):
-                if table in said or _is_emptied(facts, function, pack, table):
+            makers = _makers(facts, function, pack)
+            for site, table in _filled(pack, _globals(facts)):
+                if table in said or _is_emptied(facts, makers, pack, table):
                     continue
-                taken = _is_taken(facts, function, table)
-                if not taken or not (all_run_back or _must_be_empty(facts, table)):
+                taken = _is_taken(facts, makers, table)
+                certain = function.owner in own or any(pack is facts.functions[one] for one in function.inner)
+                if not taken or (certain and not (all_run_back or _must_be_empty(facts, table))):
                     said.add(table)
                     yield Packed(site, table, taken)
 
@@ -66,10 +68,26 @@ def _differentiates_all(facts: FileFacts, classes: set[str]) -> bool:
     return all(loss[0] in (m.NAME, m.ATTR) for loss in losses)
 
 
-def _is_taken(facts: FileFacts, made_by: FunctionFacts, table: str) -> bool:
-    """Whether anything takes entries out of a table, but for the function that makes it."""
+def _makers(facts: FileFacts, function: FunctionFacts, pack: FunctionFacts) -> list[FunctionFacts]:
+    """The functions that a table of packed tensors may come from: what sets the hooks, the constructor of an object
+    that has them, and the module itself."""
+    constructors = {facts.classes[one.owner].methods.get("__init__", 0) for one in (function, pack) if one.owner >= 0}
+    return [function, facts.functions[0], *(facts.functions[index] for index in constructors)]
+
+
+def _globals(facts: FileFacts) -> set[str]:
+    """The names that the module's own statements bind."""
+    return {target[1] for one in facts.functions[0].body for target in targets(one) if target[0] == m.NAME}
+
+
+def _is_taken(facts: FileFacts, makers: list[FunctionFacts], table: str) -> bool:
+    """Whether anything takes entries out of a table, but for the functions that make it."""
     name = table.rpartition(".")[2]
-    return any(True for one in facts.functions if one is not made_by for _ in emptyings(one, name))
+    return any(True for one in facts.functions if not _is_among(one, makers) for _ in emptyings(one, name))
+
+
+def _is_among(function: FunctionFacts, makers: list[FunctionFacts]) -> bool:
+    return any(function is one for one in makers)
 
 
 def _must_be_empty(facts: FileFacts, table: str) -> bool:
@@ -86,21 +104,35 @@ def _sizes(test: Expr) -> Iterator[Expr]:
 
 
 def _packs(facts: FileFacts, function: FunctionFacts, derives: bool) -> Iterator[FunctionFacts]:
-    """The pack hooks that a function sets: its own inner ones, or methods of its object."""
+    """The pack hooks that a function sets: its own inner ones, those of the module, methods of its object or of another
+    one that no round of a loop makes."""
     for call in calls(function.body):
         base = derives and call[2][0] == m.ATTR and call[2][2] == "__init__"
         if not (base or last_name(call[2]) == _HOOKS) or len(call[3]) < 2:
             continue
-        name = last_name(call[3][0])
-        inner = function.inner if call[3][0][0] == m.NAME else ()
-        methods = facts.classes[function.owner].methods if function.owner >= 0 and not inner else {}
-        yield from (facts.functions[index] for index in inner if facts.functions[index].name == name)
-        if name in methods:
-            yield facts.functions[methods[name]]
+        pack, unpack = call[3][0], last_name(call[3][1])
+        name = last_name(pack)
+        if pack[0] == m.NAME:
+            beside = [facts.functions[index] for index in function.inner] or facts.functions[1:]
+            yield from (one for one in beside if one.name == name and one.owner < 0)
+        if pack[0] == m.NAME or pack[1] == (m.NAME, "self"):
+            methods = facts.classes[function.owner].methods if function.owner >= 0 else {}
+            if name in methods and not (pack[0] == m.NAME and function.inner):
+                yield facts.functions[methods[name]]
+        elif pack[0] == m.ATTR and not _is_made_in_a_loop(function, pack[1]):
+            having = (cls.methods for cls in facts.classes if {name, unpack} <= cls.methods.keys())
+            yield from (facts.functions[methods[name]] for methods in having)
 
 
-def _filled(pack: FunctionFacts) -> Iterator[tuple[Site, str]]:
-    """Where a pack hook puts the tensor, or what it makes of it, into a table of an object."""
+def _is_made_in_a_loop(function: FunctionFacts, owner: Expr) -> bool:
+    """Whether each round has an object of its own, with its table."""
+    if owner[0] == m.CALL:
+        return True
+    return any(looped and owner in targets(one) for one, looped in in_loops(function.body))
+
+
+def _filled(pack: FunctionFacts, names: set[str]) -> Iterator[tuple[Site, str]]:
+    """Where a pack hook puts the tensor, or what it makes of it, into a table of an object, or one of these names."""
     tensors = {param.name for param in pack.params[-1:]}
     for statement in statements(pack.body):
         if statement[0] != m.ASSIGN or not any(_is(tensors, node) for node in nodes(statement[3])):
@@ -108,8 +140,9 @@ def _filled(pack: FunctionFacts) -> Iterator[tuple[Site, str]]:
         for target in targets(statement):
             if target[0] == m.NAME and statement[3][0] == m.CALL and statement[3][2][0] == m.ATTR:
                 tensors.add(target[1])  # `tensor.to("cpu")`
-            if target[0] == m.ITEM and text(target[1]).startswith("self.") and _keeps(tensors, statement[3]):
-                yield statement[1], text(target[1])
+            table = text(target[1]) if target[0] == m.ITEM else ""
+            if (table.startswith("self.") or table in names) and _keeps(tensors, statement[3]):
+                yield statement[1], table
 
 
 def _is(names: set[str], node: Expr) -> bool:
@@ -125,11 +158,11 @@ def _keeps(tensors: set[str], value: Expr) -> bool:
     return _is(tensors, value)
 
 
-def _is_emptied(facts: FileFacts, made_by: FunctionFacts, pack: FunctionFacts, table: str) -> bool:
+def _is_emptied(facts: FileFacts, makers: list[FunctionFacts], pack: FunctionFacts, table: str) -> bool:
     """Whether something empties a table or makes a new one, or the hook itself makes room in it."""
     return any(
-        one.how == "clear" or function is pack or (one.how == BOUND and function is not made_by)
+        one.how == "clear" or function is pack or (one.how == BOUND and not _is_among(function, makers))
         for function in facts.functions
         for one in emptyings(function, table.rpartition(".")[2])
-        if one.how != BOUND or one.place[0] == m.ATTR
+        if one.how != BOUND or one.place[0] == m.ATTR or "." not in table
     )
