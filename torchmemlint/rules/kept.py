@@ -14,6 +14,7 @@ from ..evidence.learned_from import is_learned_from
 from ..evidence.let_go import emptied, gives_up_its_models, made_at, only_moves_its_own
 from ..evidence.memo import looks_up
 from ..evidence.metric_states import is_state_of_a_metric
+from ..evidence.newest_only import asks_for_the_newest
 from ..evidence.occasions import (
     ONCE,
     entered,
@@ -250,11 +251,14 @@ def _grows_within_its_round(retention: Retention) -> bool:
 
 def _is_forgotten(evidence: Evidence, retention: Retention) -> bool:
     """Whether a method of the object empties another list that its hooks fill, and none this one; or takes out of
-    another table what its hooks put there under the same keys, and uses what is here."""
+    another table what its hooks put there under the same keys, and uses what is here; or whether of a list nobody asks
+    for more than the newest entry."""
     releases, owner, store = evidence.releases, retention.holder.owner, retention.store_event
     if retention.holder.kind == "attribute" and retention.how == "keyed":
         return goes_from_another(store.frame.unit.facts, store.frame.facts, store.site, used=True)
     home = store.owner.home if isinstance(store.owner, Obj) else None
+    if retention.how == "grow" and asks_for_the_newest(store.frame.unit.facts, last_part(retention.holder.text)):
+        return True
     if retention.holder.kind != "attribute" or retention.how != "grow" or home is None:
         return False
     whole, name = home
