@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from itertools import islice
 from operator import itemgetter
-from typing import Any
+from typing import Any, Final
 
 from ..facts import model as m
 from ..facts.model import Expr, FunctionFacts, Site, Stmt
@@ -40,6 +40,7 @@ from .values import (
     Value,
 )
 
+OWN_STATE: Final = ("module", "optimizer")  # what these keep is their own
 _DEEPEST_CALL = 12
 _STEPS_PER_STATEMENT = 12
 _STEPS_AWAY_PER_STATEMENT = 0.6  # of the home file
@@ -342,12 +343,13 @@ class Machine:
             made.put_off(begin)
         return made
 
-    def reach(self, value: Value, depth: int = 3) -> list[Tensor]:
-        """The tensors that a value keeps alive: itself, or inside containers and instances."""
+    def reach(self, value: Value, depth: int = 3, without: tuple[str, ...] = OWN_STATE) -> list[Tensor]:
+        """The tensors that a value keeps alive: itself, or inside containers and instances, `without` objects of these
+        kinds."""
         found: list[Tensor] = []
         if len(value) == 1 and type(value[0]) is not Obj:  # as most are
             return [value[0]] if type(value[0]) is Tensor else found
-        self._reach(value, depth, found, set())
+        self._reach(value, depth, found, set(), without)
         return found
 
     def veiled(self, value: Value, depth: int = 3) -> list[int]:
@@ -362,16 +364,18 @@ class Machine:
                         found += self.veiled(part, depth - 1)
         return found
 
-    def _reach(self, value: Value, depth: int, found: list[Tensor], seen: set[int]) -> None:
+    def _reach(
+        self, value: Value, depth: int, found: list[Tensor], seen: set[int], without: tuple[str, ...]
+    ) -> None:
         for atom in value:
             kind = type(atom)
             if kind is Tensor:
                 found.append(atom)
-            elif kind is Obj and depth and id(atom) not in seen and atom.kind not in ("module", "optimizer"):
+            elif kind is Obj and depth and id(atom) not in seen and atom.kind not in without:
                 seen.add(id(atom))
                 for key, part in atom.fields.items():
                     if part and key[:1] != "$":
-                        self._reach(part, depth - 1, found, seen)
+                        self._reach(part, depth - 1, found, seen, without)
 
     def statement_call(self, site: Site) -> bool:
         """Whether this call stands alone as a statement."""

@@ -12,7 +12,7 @@ from .events import NEVER, Loops, Store
 from .frames import Frame, birth_of, kept_since
 from .holders import heavy_objects, held_by_key, is_made_for, kept_by_callable, made_in, made_since
 from .keys import IDENTITY
-from .machine import Machine
+from .machine import OWN_STATE, Machine
 from .values import (
     ATTACHED,
     CONTAINERS,
@@ -66,7 +66,7 @@ def store(machine: Machine, frame: Frame, owner: Obj | Frame, key: str, value: V
     if called:
         machine.note("listener", site, frame, (owner, key, called))
     new = value if how == "set" else tuple(atom for atom in value if not _is_in(atom, owner))
-    reached = _news(machine, new)
+    reached = _news(machine, new, how)
     called = _callables_in(new) if how != "set" else ()
     if called:
         as_key = how == "keyed" and machine.key_kind == IDENTITY
@@ -262,11 +262,12 @@ def renew(machine: Machine, obj: Obj) -> Obj:
     return obj
 
 
-def _news(machine: Machine, value: Value) -> list[Tensor]:
-    """The tensors of a value, without those that only the objects made before by the same expression have, or that a
-    hook is yet to put on an object: `[Tap(layer) for layer in layers]`."""
+def _news(machine: Machine, value: Value, how: str) -> list[Tensor]:
+    """The tensors of a value, without those that only the objects made before by the same expression have, that a hook
+    is yet to put on an object, `[Tap(layer) for layer in layers]`, or that a generator is yet to give somebody."""
     earlier = {node for atom in value if type(atom) is Obj for node in atom.earlier}
-    found = [tensor for tensor in machine.reach(value) if tensor.node not in earlier]
+    kept = machine.reach(value) if how == "set" else machine.reach(value, without=(*OWN_STATE, "generator"))
+    found = [tensor for tensor in kept if tensor.node not in earlier]
     if found and any(type(atom) is Obj and atom.kind == "instance" for atom in value):
         found = [tensor for tensor in found if tensor in value or not _is_yet_to_come(machine, tensor.node)]
     return found
