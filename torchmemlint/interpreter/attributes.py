@@ -12,7 +12,7 @@ from ..facts.model_names import names_model
 from ..facts.walk import last_name, statements
 from . import descriptors
 from .contexts import keep, keep_in_element
-from .cycles import note_cycle, note_given_to_part, note_own_entry, note_part, note_way_back
+from .cycles import is_made_here, note_cycle, note_given_to_part, note_own_entry, note_part, note_way_back
 from .followed import note_following, owners
 from .frames import Frame, settles
 from .imagined import imagine_attribute, is_module_by_use
@@ -332,7 +332,7 @@ def set_attribute(machine: Machine, frame: Frame, owner: Any, name: str, value: 
             if atom.kind == "module" and atom.weight == 1 and isinstance(owner.cls, Class):
                 uses = owner.cls.facts.uses.get(name, ())  # a module's own part with a model's name is a module
                 atom.weight = 2 if owner.kind == "module" or is_module_by_use(uses, name) else 1
-        elif type(atom) in (Bound, Partial, Function) and isinstance(owner.cls, Class):
+        elif type(atom) in (Bound, Partial, Function, Method) and is_made_here(owner):
             note_cycle(machine, frame, owner, name, (atom,), site)
             note_own_entry(machine, frame, owner, (atom,), site)
     if (

@@ -210,6 +210,17 @@ def _listed(obj: Obj) -> Iterator[Value]:
                 yield from atom.fields.values()
 
 
+def bound_to(functions: Value, receivers: Value) -> Value:
+    """`types.MethodType(forward, model)`, `forward.__get__(model)`: a function as a method of one object."""
+    return tuple(
+        Bound(function, receiver)
+        for function in functions
+        if type(function) is Function
+        for receiver in receivers
+        if type(receiver) in (Obj, Class)
+    )
+
+
 def objects_in(machine: Machine, values: list[Value], depth: int = 4) -> Iterator[Obj]:
     """The objects that values refer to: themselves, receivers of bound methods, arguments of partials, closures,
     which may refer to one another; and what an object that is called in place of several functions has in its list."""

@@ -9,6 +9,7 @@ from ..facts import model as m
 from ..facts.knowledge import LIGHT_RESULTS, REDUCTIONS, VIEWS
 from ..facts.model import Expr, Site
 from . import slots, threads, weights
+from .callbacks import bound_to
 from .frames import Frame
 from .functions import call_function
 from .gradient_hooks import OF_GRADIENTS, run_gradient_hook
@@ -288,6 +289,8 @@ def call_method(
         if found:
             return call(machine, frame, found, args, kwargs, site)
         return call_external(machine, frame, f"{atom.unit.name}.{name}", args, kwargs, site)
+    if kind is Function and name == "__get__" and args:
+        return bound_to((atom,), args[0])
     if kind is Opaque:
         if name in LIGHT_RESULTS:
             machine.derivation.consumed.add(atom.node)

@@ -34,6 +34,11 @@ class Cycle(NamedTuple):
     never: bool = False  # the circle goes through the graph's nodes, where the collector does not look
 
 
+def is_made_here(owner: Obj) -> bool:
+    """Whether an object is of a class of the project, or a module of torch that is made in sight."""
+    return isinstance(owner.cls, Class) or (owner.kind == "module" and bool(owner.cls) and not owner.unknown)
+
+
 def note_cycle(machine: Machine, frame: Frame, owner: Obj, name: str, value: Value, site: Site) -> None:
     """`self.name = self.method`, `self.name = lambda: self.x`; not `self.name = self.method` of a `@weakmethod`."""
     value = tuple(atom for atom in value if type(atom) is not Bound or not _is_weak(atom))
@@ -184,7 +189,7 @@ def cycles(machine: Machine) -> Iterator[Cycle]:
                 yield Cycle(site, f"`{names[0]}`", f"`{name}` refers to itself", weight)
             continue
         owner, name, by_parts = note.detail
-        assert isinstance(owner.cls, Class)
+        cls = owner.cls if isinstance(owner.cls, Class) else None
         whole = _whole(machine, note.frame, owner)  # it goes with what it is a part of, a layer with its model
         dropped = whole.home is None or isinstance(whole.home[0], Frame) or whole is owner
         born = whole.birth
@@ -192,19 +197,22 @@ def cycles(machine: Machine) -> Iterator[Cycle]:
             born = tuple(loop for loop in note.loops if loop not in whole.home[0].birth)  # an entry of a table
         looped = any(loop.kind == "loop" for loop in born) and not owner.unknown
         tensors = machine.reach((owner,))  # also in a table of a part
-        here = site == note.site or machine.is_home(owner.cls.facts.site)
+        here = site == note.site or (cls is not None and machine.is_home(cls.facts.site))
         made = looped and here and (heavy_objects((owner,)) or tensors)
         way = (note.frame.facts.site, name)  # the branches of an `if` are one way
         here_said = (site - site % m.CALLS_PER_STATEMENT, name)  # of the call, and of what it gives
-        of_parts = {(owner.cls.facts.site, name)} if by_parts else set()  # that they are put in, and refer to the whole
+        of_parts = (
+            {(owner.site if cls is None else cls.facts.site, name)} if by_parts else set()
+        )  # that they are put in, and refer to the whole
         said = (way in told and site == note.site) or here_said in told or not of_parts.isdisjoint(told)
-        if said or _is_taken_apart(owner.cls, name):
+        if said or (cls is not None and _is_taken_apart(cls, name)):
             continue
         own = whole is owner and site == note.site  # where another file's class refers to itself, that file says so
         if dropped and (made or (own and _is_value(owner, tensors))):
             seen.add(site)
             told |= {way, here_said, *of_parts}
-            yield Cycle(site, f"each {owner.cls.facts.name}", f"`self.{name}` refers to the object", 2)
+            what = str(owner.cls).rpartition(".")[2] if cls is None else cls.facts.name
+            yield Cycle(site, f"each {what}", f"`self.{name}` refers to the object", 2)
 
 
 def _handed_over(machine: Machine, note: Plain) -> Site:

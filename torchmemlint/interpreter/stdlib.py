@@ -8,6 +8,7 @@ from typing import Any
 from ..facts.knowledge import PROCESS_CALLBACKS
 from ..facts.model import Site
 from .builtins import copy_container, is_loader, start_as
+from .callbacks import bound_to
 from .containers import set_limit, start_entries
 from .context_variables import context_variable
 from .cycles import note_callbacks
@@ -80,6 +81,10 @@ def _partial(machine: Machine, frame: Frame, args: list[Value], kwargs: Kwargs, 
     if not args or not args[0]:
         return UNKNOWN
     return (Partial(args[0], tuple(args[1:]), tuple(kwargs.items())),)
+
+
+def _method(machine: Machine, frame: Frame, args: list[Value], kwargs: Kwargs, site: Site) -> Value:
+    return bound_to(args[0], args[1]) if len(args) == 2 else UNKNOWN
 
 
 def _deepcopy(machine: Machine, frame: Frame, args: list[Value], kwargs: Kwargs, site: Site) -> Value:
@@ -347,6 +352,7 @@ SPECIAL: dict[str, Callable[[Machine, Frame, list[Value], Kwargs, Site], Value]]
     "Counter": _counter,
     "operator.add": _added,
     "partial": _partial,
+    "types.MethodType": _method,
     "functools.reduce": fold,
     "deepcopy": _deepcopy,
     "copy.copy": _first,

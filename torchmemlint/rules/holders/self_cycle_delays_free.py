@@ -4,7 +4,8 @@
 Reports `self.callback = self.on_batch`, `self.get = lambda: self.features` and
 the like in classes that hold tensors or a model and are constructed in a loop,
 or whose own methods make new objects of the class, as those of a distribution
-do; a scheduler, loader or `defaultdict` on the object that keeps such a
+do; a module that gets a `forward` which refers to it, by a closure or
+`types.MethodType`; a scheduler, loader or `defaultdict` on the object that keeps such a
 function, or a list or table of its own that gets one; and inner functions that
 call themselves and refer to a tensor of the function around them. So are hooks
 on tensors, `x.register_hook(self.on_grad)` or
