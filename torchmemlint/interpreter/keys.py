@@ -10,7 +10,7 @@ from ..facts.knowledge import DRAWS_AN_ID
 from ..facts.program import targets
 from ..facts.walk import calls, is_count, last_name, nodes, statements
 from .arguments import argument
-from .spread_keys import given_for_all, is_drawn, turns_away, unwrapped
+from .spread_keys import given_for_all, is_drawn, sent_as, turns_away, unwrapped
 from .values import CONTAINERS, COUNT, IDENT, NAMED, Const, Obj, Tensor, Value
 
 if TYPE_CHECKING:
@@ -30,7 +30,7 @@ _FRESH_WORDS = frozenset(
     timestamp time now session user prompt text sentence hash digest token tokens tid track seq sequence job task sample
     image img tile page document doc query utterance utt clip video sid cid pid ids offset offsets position pos
     turn conversation chat client customer name_or_path smiles molecule caption question
-    engine peer remote connection conn case patient subject scan scene study""".split()
+    engine peer remote connection conn case patient subject scan scene study payload""".split()
 )
 _ITEMS = frozenset(
     """batch batches inputs texts prompts queries requests samples sentences documents docs images frames utterances
@@ -114,8 +114,13 @@ def kind_of_key(value: Value, expr: Expr, frame: Frame | None = None) -> str:
     if words & _FIXED_WORDS:
         if frame is not None and words <= VAGUE and _is_given_fresh(expr, frame):
             return FRESH
+        sent = sent_as(expr, frame) if frame is not None and words & _FIXED_WORDS <= VAGUE else ""
+        if sent and (_FIXED_WORDS - VAGUE).isdisjoint(sent.lower().split("_")):
+            return FRESH  # whoever asks may say another one
         return KNOWN if frame is not None and _is_its_own(expr, frame) else FIXED
     if words & _FRESH_WORDS or ("id" in words and words & _NUMBERED):
+        return FRESH
+    if frame is not None and expr[0] == m.ATTR and sent_as(expr, frame):
         return FRESH
     if value and all(type(atom) is Const for atom in value):
         return FIXED

@@ -8,7 +8,8 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from ..facts import model as m
-from ..facts.walk import nodes, statements
+from ..facts.program import targets
+from ..facts.walk import expressions_of, nodes, root_of, statements
 from .arguments import argument, call_of
 
 if TYPE_CHECKING:
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
 
 _WRAPPERS = frozenset("tuple sorted frozenset list dict str repr hash float".split())
 _PARTS = ("items", "values")
+_SENT = frozenset("request req payload".split())
 _IMPLIED = ("self", "cls", "mcs", "mcls", "klass")
 _DRAWS = frozenset("uniform random gauss normalvariate expovariate betavariate rand randn".split())
 _COMPUTES = _DRAWS | {"item"}  # of a tensor
@@ -61,6 +63,56 @@ def turns_away(name: Expr, body: tuple[Stmt, ...]) -> bool:
             if name in test and any(node[0] == m.CALL and node[2] == (m.NAME, "isinstance") for node in test):
                 return True
     return False
+
+
+def sent_as(key: Expr, frame: Frame) -> str:
+    """Under which name somebody has sent a key, `model` of `payload["model"]`, to the function itself or to those that
+    lead to it: `load(request.model)` of `def load(model_name)`; "" if it was not sent, or somebody looks whether it is
+    one of a few."""
+    for _ in range(_STEPS):
+        if _is_one_of_a_few(key, frame.facts.body):
+            return ""
+        if key[0] != m.NAME:
+            return _part_of_a_request(key)
+        bound = _bound_to(key, frame)
+        given = bound[0] if len(bound) == 1 else argument(frame, key[1]) if not bound else None
+        if given is None or given == key or (not bound and frame.caller is None):
+            return ""
+        frame = frame if bound or frame.caller is None else frame.caller
+        key = given
+    return ""
+
+
+def _part_of_a_request(part: Expr) -> str:
+    """`model` of `request.model`, `payload["model"]` and `req.get("model")`."""
+    named: object = part[2] if part[0] == m.ATTR else None
+    if part[0] == m.CALL and part[2][0] == m.ATTR and part[2][2] == "get" and part[3]:
+        part = (m.ITEM, part[2][1], part[3][0])
+    if part[0] == m.ITEM and part[2][0] == m.CONST:
+        named = part[2][1]
+    root = root_of(part)
+    sent = root[0] == m.NAME and root is not part and not _SENT.isdisjoint(root[1].lower().split("_"))
+    return named if sent and isinstance(named, str) else ""
+
+
+def _is_one_of_a_few(key: Expr, body: tuple[Stmt, ...]) -> bool:
+    """`if name not in SUPPORTED: raise ...`, `CONFIGS[name]`: a constant, or one that is written there, says which ones
+    there are; not the table itself that is filled, `if name not in MODELS: MODELS[name] = ...`."""
+    filled = {target[1] for one in statements(body) for target in targets(one) if target[0] == m.ITEM}
+    for one in statements(body):
+        for node in expressions_of(one):
+            table = None
+            if node[0] == m.COMPARE and node[1] in ("In", "NotIn") and node[2] == key:
+                table = node[3]
+            elif node[0] == m.ITEM and node[2] == key:
+                table = node[1]
+            if table is not None and table not in filled and (table[0] == m.NEW or _is_constant(table)):
+                return True
+    return False
+
+
+def _is_constant(table: Expr) -> bool:
+    return table[0] in (m.NAME, m.ATTR) and str(table[-1]).isupper()
 
 
 def is_drawn(name: Expr, frame: Frame | None) -> bool:
