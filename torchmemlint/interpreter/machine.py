@@ -364,9 +364,7 @@ class Machine:
                         found += self.veiled(part, depth - 1)
         return found
 
-    def _reach(
-        self, value: Value, depth: int, found: list[Tensor], seen: set[int], without: tuple[str, ...]
-    ) -> None:
+    def _reach(self, value: Value, depth: int, found: list[Tensor], seen: set[int], without: tuple[str, ...]) -> None:
         for atom in value:
             kind = type(atom)
             if kind is Tensor:
