@@ -269,6 +269,8 @@ def set_attribute(machine: Machine, frame: Frame, owner: Any, name: str, value: 
         for atom in stored:
             if type(atom) is Obj and atom.kind in (*CONTAINERS, "instance") and settles(frame, atom):
                 atom.home = (owner_frame, name)
+        if how == "set" and _lets_go(machine, owner_frame.vars.get(name, UNKNOWN), stored):
+            machine.reset(frame, owner_frame, name, "replace")
         machine.put(owner_frame.vars, name, stored)
         return
     if type(owner) is Function:  # `measure.seen = {}`: what is there lives as long as the function
@@ -335,14 +337,16 @@ def set_attribute(machine: Machine, frame: Frame, owner: Any, name: str, value: 
         elif type(atom) in (Bound, Partial, Function, Method) and is_made_here(owner):
             note_cycle(machine, frame, owner, name, (atom,), site)
             note_own_entry(machine, frame, owner, (atom,), site)
-    if (
-        how == "set"
-        and owner.fields.get(name, NOTHING) not in (UNKNOWN, NOTHING)
-        and not any(tensor.graph == ATTACHED for tensor in machine.reach(stored, 1))
-        and not _is_updated(machine, owner.fields[name], stored)
-    ):
+    if how == "set" and _lets_go(machine, owner.fields.get(name, UNKNOWN), stored):
         machine.reset(frame, owner, name, "replace")
     machine.put(owner.fields, name, stored)
+
+
+def _lets_go(machine: Machine, before: Value, new: Value) -> bool:
+    """Whether an attribute had something, and gets what has no graph, and was not computed from that."""
+    if before in (UNKNOWN, NOTHING) or any(tensor.graph == ATTACHED for tensor in machine.reach(new, 1)):
+        return False
+    return not _is_updated(machine, before, new)
 
 
 def _without_owners(value: Value) -> Value:
