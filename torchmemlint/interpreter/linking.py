@@ -62,6 +62,9 @@ class Project(Protocol):
     def repeated(self, path: str, name: str) -> str | None:
         """`repeated` if a loop of another file calls a class, a function or a method, `Feed.restart`, of this one."""
 
+    def emptied(self, path: str, name: str) -> str | None:
+        """`emptied` if other files empty a global of this one again and again."""
+
     def leading(self, path: str) -> list[str]:
         """The programs that import from a file."""
 

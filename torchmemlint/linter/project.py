@@ -13,6 +13,7 @@ from ..facts.model import NAMESPACE
 from ..facts.outline import Outline
 from ..source import has_trace
 from .callers import files_below, loaded_by_others, others_who_call
+from .emptied import emptied_by_others
 from .imports import Import, exported, imports, words
 from .makers import made_by_others
 from .patterns import Patterns
@@ -31,6 +32,7 @@ _MADE = -7  # see makers.py
 _BRINGING = -8  # the star imports of the file that a name may come from
 _REPEATED = -9  # see repeated.py
 _LEADING = -10  # see programs.py
+_EMPTIED = -11  # see emptied.py
 # importer, level, dotted name
 Asked = tuple[str, int, str]
 
@@ -113,6 +115,10 @@ class Project:
         """Whether a loop of another file calls what this one has under a name, see repeated.py."""
         return self.answer((path, _REPEATED, name))
 
+    def emptied(self, path: str, name: str) -> str | None:
+        """Whether other files empty a global of this one, see emptied.py."""
+        return self.answer((path, _EMPTIED, name))
+
     def leading(self, path: str) -> list[str]:
         """The programs that import from a file, see programs.py: any of their functions may come to lead there. None of
         a file that is not linted: what it says goes unheard."""
@@ -153,6 +159,8 @@ class Project:
             return "\n".join(nearest(self._programs.get(importer, []), importer)) or None
         if level == _REPEATED:
             return repeated_by_others(self, importer, dotted)
+        if level == _EMPTIED:
+            return emptied_by_others(self, importer, dotted)
         if level == _LOADED:
             return loaded_by_others(self, importer, dotted)
         folder = os.path.dirname(importer)

@@ -29,13 +29,13 @@ def repeated_by_others(project: Project, path: str, name: str, files: int = _FIL
         if other == path or not all(word.search(raw) for word in words):
             continue
         outline = project.known(other)
-        meant = None if outline is None else _meant(project, other, outline.program, path, head, method)
+        meant = None if outline is None else meant_by(project, other, outline.program, path, head, method)
         if outline is not None and meant is not None and _loops(project, other, outline.program, meant, files):
             return REPEATED
     return None
 
 
-class _Meant(NamedTuple):
+class Meant(NamedTuple):
     """How a file calls what is asked for."""
 
     direct: frozenset[str]  # its names for the class or function
@@ -65,7 +65,7 @@ class _Meant(NamedTuple):
         return name in self.direct or (name == self.head and bool(self.modules))
 
 
-def _meant(project: Project, other: str, program: Program, path: str, head: str, method: str) -> _Meant | None:
+def meant_by(project: Project, other: str, program: Program, path: str, head: str, method: str = "") -> Meant | None:
     """By which names a file imports a class or function of another; None if it does not."""
     direct, modules = set[str](), set[str]()
     for local, dotted in program.imports.items():
@@ -76,7 +76,7 @@ def _meant(project: Project, other: str, program: Program, path: str, head: str,
             direct.add(local)
         elif project.answer((other, of_package, dotted[level:])) == path:
             modules.add(local)
-    return _Meant(frozenset(direct), frozenset(modules), head, method) if direct or modules else None
+    return Meant(frozenset(direct), frozenset(modules), head, method) if direct or modules else None
 
 
 def _has(module: str | None, path: str) -> bool:
@@ -86,7 +86,7 @@ def _has(module: str | None, path: str) -> bool:
     return os.path.basename(module) == "__init__.py" and path.startswith(os.path.dirname(module) + os.sep)
 
 
-def _loops(project: Project, path: str, program: Program, meant: _Meant, files: int) -> bool:
+def _loops(project: Project, path: str, program: Program, meant: Meant, files: int) -> bool:
     """Whether a loop of a file calls what is meant, or a function that does; or one of other files calls that."""
     names = {meant.method} if meant.method else {meant.head, *meant.direct}
     found = list(callers_of(program, names, means=lambda caller, call: meant.is_called(program, caller, call)))
