@@ -55,3 +55,30 @@ SUM, LAST = "loss + Extra.collect()", "loss + Extra.losses[-1]"
 )
 def test_a_list_of_a_class(after: str, first: str, extra: str, mark: str) -> None:
     check(GATED.format(after=after, first=first, extra=extra, mark=mark))
+
+
+SHARED = """
+class Shared:
+    _one = None
+
+    def __init__(self):
+        self.rows = []
+
+    @classmethod
+    def get(cls):
+        if {test}:
+            cls._one = cls()
+        return cls._one
+
+    def add(self, row):
+        self.rows.append(row){mark}
+
+def main(steps):
+    for _ in range(steps):
+        Shared.get().add(torch.rand(4, 8))
+"""
+
+
+@pytest.mark.parametrize(("test", "mark"), [("cls._one is None", "  # TML303"), ("True", "")])
+def test_what_is_made_when_it_is_missing_replaces_nothing(test: str, mark: str) -> None:
+    check(SHARED.format(test=test, mark=mark))
