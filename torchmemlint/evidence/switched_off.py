@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from ..facts import model as m
-from ..facts.model import Expr, FileFacts, FunctionFacts
+from ..facts.model import Expr, FileFacts, FunctionFacts, Stmt
 from ..facts.program import keyword
 from ..facts.walk import calls, expressions_of, last_name, statements
 from ..interpreter.events import Store
@@ -15,28 +17,65 @@ _DEPTH = 6
 
 
 def is_switched_off(store: Store) -> bool:
-    """`if self.keep_maps: self.maps = maps`, where all that the file makes of the class is made with False for it."""
+    """`if self.keep_maps: self.maps = maps`, where all that the file makes of the class is made with False for it, or
+    where it begins as that and no function that something calls turns it on."""
     receiver = store.frame.receiver
     if not isinstance(receiver, Obj) or not isinstance(receiver.cls, Class):
         return False
     cls, facts = receiver.cls.facts, receiver.cls.frame.unit.facts
     init = cls.methods.get("__init__")
+    here = store.site - store.site % m.CALLS_PER_STATEMENT
     for one in statements(store.frame.facts.body) if init is not None else ():
-        if one[0] == m.IF and one[2][:2] == (m.ATTR, _SELF) and any(x[1] == store.site for x in statements(one[3])):
-            set_to = _set_to(facts, one[2][2])
+        if one[0] == m.IF and one[2][:2] == (m.ATTR, _SELF) and any(x[1] == here for x in statements(one[3])):
+            set_to = [value for file in _files(store, facts) for value in _set_to(file, one[2][2])]
             if len(set_to) == 1 and set_to[0][0] == m.NAME and _is_never_on(facts, init or 0, set_to[0][1]):
+                return True
+            if set_to and all(value in _OFF for value in set_to):
                 return True
     return False
 
 
+def _files(store: Store, own: FileFacts) -> list[FileFacts]:
+    """The file of a class, and those from which its method was come to."""
+    found, frame = [own], store.frame.caller
+    while frame is not None:
+        if not any(frame.unit.facts is one for one in found):
+            found.append(frame.unit.facts)
+        frame = frame.caller
+    return found
+
+
 def _set_to(facts: FileFacts, attribute: str) -> list[Expr]:
-    """What an attribute of this name is set to, of whatever object."""
+    """What an attribute of this name is set to, of whatever object; not by a method that nobody in the file calls, such
+    as `enable_logging()`."""
     return [
-        one[3]
+        value
         for function in facts.functions
         for one in statements(function.body)
-        if one[0] == m.ASSIGN and any(target[0] == m.ATTR and target[2] == attribute for target in one[2])
+        if one[0] == m.ASSIGN
+        for target, value in _bound(one)
+        if target[0] == m.ATTR and target[2] == attribute
+        if function.owner < 0 or function.name == "__init__" or _comes_up(facts, function.name)
     ]
+
+
+def _bound(assignment: Stmt) -> Iterator[tuple[Expr, Expr]]:
+    """What each place gets: `self.seen, self.keeps = [], False`."""
+    value = assignment[3]
+    for target in assignment[2]:
+        if target[0] == value[0] == m.NEW and len(target[3]) == len(value[3]):
+            yield from zip(target[3], value[3], strict=True)
+        else:
+            yield target, value
+
+
+def _comes_up(facts: FileFacts, method: str) -> bool:
+    return any(
+        node[0] == m.ATTR and node[2] == method
+        for function in facts.functions
+        for one in statements(function.body)
+        for node in expressions_of(one)
+    )
 
 
 def _is_never_on(facts: FileFacts, index: int, name: str, depth: int = _DEPTH) -> bool:

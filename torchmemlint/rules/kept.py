@@ -29,6 +29,7 @@ from ..evidence.pairs import asks_for_its_entry, is_of_one_sequence
 from ..evidence.places import is_mapping, last_part
 from ..evidence.results import is_handed_back
 from ..evidence.short_entries import speaks_of_entries
+from ..evidence.switched_off import is_switched_off
 from ..evidence.thread_locals import is_thread_local, one_for_each
 from ..evidence.unread_parts import is_unread
 from ..evidence.unreleased import is_asked, may_be_asked, may_be_asked_from_afar, methods_of
@@ -156,7 +157,7 @@ def _weight(evidence: Evidence, retention: Retention) -> int:
     passing = _is_passing(retention) or _goes_either_way(evidence, store)
     owner = store.owner
     passing = passing or (isinstance(owner, Obj) and owner.kind == "queue" and owner.cls == "multiprocessing")
-    weight = min(retention.weight, 1) if passing else retention.weight
+    weight = min(retention.weight, 1) if passing or is_switched_off(store) else retention.weight
     method = entered(retention)
     outside = [loop for loop in retention.loops if loop in method.loops or loop.name in ("while", "loader", "timer")]
     if not any(loop.name != "loader" for loop in outside):

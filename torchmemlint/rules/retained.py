@@ -240,6 +240,8 @@ def _weight(retention: Retention) -> int:
         best = (retention.training or retention.evaluating) and _keeps_the_best(retention.store_event)
         if not (best or (retention.training and retention.spent)):
             return 0  # filling a tensor that was made for it; with what was differentiated it is a record
+    if retention.growing and is_switched_off(retention.store_event):
+        return 1
     let_go = not retention.late and (
         retention.consumed or (retention.released and (retention.emptier or not retention.hook))
     )
