@@ -203,6 +203,8 @@ def _handed(program: Program, place: Place, statement: Any, same: Any) -> set[Ke
             return any(holds(item) for _, item in expr[2])
         if expr[0] == m.COND:
             return holds(expr[2]) or holds(expr[3])
+        if expr[0] == m.COMP:
+            return holds(expr[3]) or holds(expr[4])  # an element, or the value of an entry
         return expr[0] == m.STAR and holds(expr[1])
 
     op = statement[0]
