@@ -21,6 +21,7 @@ _FEW_NUMBERS = frozenset(
 _LIGHT_PARTS = ("size", "shape", "dtype", "ndim", "name", "stem", "suffix", "length", "width", "height")
 
 
+_ADDRESSES = frozenset("path paths filename fname name names key keys url uri".split())  # by which an item is asked for
 _YIELDS = (m.YIELD, m.YIELD_FROM)
 _DEPTH = 4  # names and calls between an item's number and what it is asked by
 
@@ -31,7 +32,7 @@ def is_item(machine: Machine, facts: FunctionFacts, site: Site, container: str) 
     A size, an offset or a word of a vocabulary is kept, too, and what is handed out is made with its help.
     """
     value = stored_at(facts.body, site, container)
-    if value is None or _is_light_part(value):
+    if value is None or _is_light_part(value) or _is_address(value):
         return False
     if value[0] == m.CALL and "iter" in last_name(value[2]):
         return False  # what goes through a source again, in the place of what has come to its end
@@ -98,6 +99,11 @@ def _is_light_part(value: Expr) -> bool:
     while value[0] == m.ITEM:
         value = value[1]
     return value[0] == m.ATTR and (value[2] in _LIGHT_PARTS or value[2].startswith("st_"))
+
+
+def _is_address(value: Expr) -> bool:
+    """`path`, `file_name`: text, of what could not be read."""
+    return value[0] == m.NAME and value[1].lower().rpartition("_")[2] in _ADDRESSES
 
 
 def stored_at(body: Block, site: Site, container: str = "") -> Expr | None:

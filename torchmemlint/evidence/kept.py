@@ -16,7 +16,7 @@ from ..interpreter.arguments import argument
 from ..interpreter.contexts import Context, Kept, is_module_level, root
 from ..interpreter.events import Plain
 from ..interpreter.frames import Frame, Loop, kept_since
-from ..interpreter.keys import KNOWN
+from ..interpreter.keys import FIXED, KNOWN, is_one_of_few
 from ..interpreter.machine import Machine
 from ..interpreter.values import Class, Const, Obj, constant
 from ..lexical.loaded_tables import gives_what_a_file_held, holds_loaded
@@ -99,7 +99,7 @@ def _retention(machine: Machine, note: Plain, kept: Kept) -> WorkerRetention | N
         return None
     if isinstance(kept.owner, Obj) and kept.owner.kind == "tuple":
         return None
-    grows = _grows(kept, note.frame) and not (kept.context.kind == "process" and is_of_the_callable(note, kept))
+    grows = _grows(kept, note) and not (kept.context.kind == "process" and is_of_the_callable(note, kept))
     if grows:
         made = made_at(kept.owner)
         off = _releases(machine).switched_off(last_part(holder.text), holder.owner, _run(machine), made)
@@ -196,16 +196,24 @@ def _one_a_file(frame: Frame, site: Site) -> bool:
     return shards and not any(lists_one_for_each(frame, key) for key in keys)
 
 
-def _grows(kept: Kept, frame: Frame) -> bool:
+def _grows(kept: Kept, note: Plain) -> bool:
     """Whether each task or item adds to the place, which the first one may make because it is not there yet."""
+    frame = note.frame
     if kept.how not in ("grow", "keyed") or kept.key != "*" or kept.context.recycled:
         return False
-    if kept.key_kind == KNOWN:
-        return False  # one for each device or data type
+    if kept.key_kind == KNOWN or (kept.key_kind == FIXED and _by_a_setting(frame, note.site)):
+        return False  # one for each device or data type, for each size or place in a ring
     birth = kept.owner.birth if isinstance(kept.owner, Obj) else ()
     if isinstance(kept.owner, Obj) and kept.owner.site // CALLS_PER_STATEMENT in frame.unit.outline.made_when_missing:
         birth = kept_since(kept.owner, birth)
     return any(loop.kind in ("loop", "call") and loop not in birth for loop in kept.loops)
+
+
+def _by_a_setting(frame: Frame, site: Site) -> bool:
+    """`self.windows[size] = window`, `self.ring[i % 8] = image`"""
+    stored = next((one for one in statements(frame.facts.body) if one[1] == site), None)
+    keys = [place[2] for place in targets(stored) if place[0] == m.ITEM] if stored is not None else []
+    return bool(keys) and all(is_one_of_few(key, frame) for key in keys)
 
 
 class KeptWorker(NamedTuple):

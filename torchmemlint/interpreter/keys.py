@@ -318,6 +318,21 @@ def _kind_of_value(value: Value, depth: int = 4) -> str:
     return FRESH if COUNT in value or IDENT in value else ""
 
 
+def is_one_of_few(key: Expr, frame: Frame) -> bool:
+    """Whether a key says that there are few of its kind, `x.shape`, `(height, width)`, `i % slots`: not by the `name`
+    of whatever it is, nor by that of a file."""
+    if kind_of_key((), key, frame) not in (FIXED, KNOWN):
+        return False
+    parts = key[3] if key[0] == m.NEW else (key,)
+    return all(_is_setting(part) for part in parts)
+
+
+def _is_setting(part: Expr) -> bool:
+    if part[0] == m.ARITH:
+        return bool(part[1] == "Modulo" and part[2][0] not in (m.CONST, m.TEXT))  # no text that is filled in
+    return part[0] in (m.NAME, m.ATTR) and (VAGUE | _FRESH_WORDS).isdisjoint(_words(part))
+
+
 def _words_of_key(key: Expr) -> list[str]:
     """`sample["label"]` is one of a few, whatever is said of samples; `sample["name"]` is the sample's own."""
     return key[1].lower().split("_") if key[0] == m.CONST and isinstance(key[1], str) else []
