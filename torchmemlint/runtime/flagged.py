@@ -28,6 +28,7 @@ _MOST_STEPS = 256  # for a limit that the first runs have not come to
 _CALLED = "called from here"  # what the linter says of a place that leads to the flagged one
 # rules that are wrong where what goes in at the line is let go: others hang on who else comes by, and with what
 _ABOUT_THE_LINE = frozenset("TML101 TML102 TML105 TML108 TML110 TML201 TML204 TML206 TML310".split())
+_ABOUT_A_DEVICE = frozenset({"TML310"})  # ... where what is moved to the host is no matter
 _LOWER = 2  # stand-in tensors by which a peak must be lower: sizes of stand-ins say nothing about shares of it
 
 
@@ -163,6 +164,7 @@ class _Runs:
         place["row"], place["end_row"] = place["row"] + moved, place["end_row"] + moved
         trail = [row + moved * (row > self._finding.start.row) for row in self.trail]
         wanted = {"row": place["row"], "root": self._root, "without": self.without, "trail": trail}
+        wanted["device"] = self._finding.code in _ABOUT_A_DEVICE
         text = source if source is not None else self._source
         answer = self._server.run("replay", {**self._request, "source": text, "sites": [place], "snippet": wanted})
         if answer.result is None:
@@ -245,6 +247,8 @@ def _verdict(series: Series, retains: Retains) -> Verdict:
     if own is not None and own[0] > 0:
         said = f"reached {record['hits']} times, and of what goes in no more than {judge.readable(own[0])} a hit stay"
         return _base("refuted" if own[0] <= judge.SMALL else "inconclusive", said, series)
+    if any(judge.is_cut_short([(sample[0], sample[what]) for sample in record["samples"]]) for what in (1, 2)):
+        return _base("inconclusive", "what goes in is let go after a few turns: too few to tell growth", series)
     return _base("refuted", f"reached {record['hits']} times, and what goes in is let go again", series)
 
 

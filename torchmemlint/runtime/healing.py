@@ -16,7 +16,8 @@ import torch
 
 from . import turns as looping
 from .making import Anything, argument, required, without_init
-from .standins import Bag, Payload, is_standin, method, mixed, tensors_in, unknown
+from .payload import Payload, method, mixed, tensors_in
+from .standins import Bag, is_standin, unknown
 from .unknowns import guess, is_guess
 
 if TYPE_CHECKING:

@@ -292,6 +292,14 @@ def rising(points: Sequence[tuple[int, int]]) -> float:
     return next((slope for slope in slopes if slope), 0.0)
 
 
+def is_cut_short(points: Sequence[tuple[int, int]]) -> bool:
+    """Whether it rises from hit to hit and is let go before there were enough to tell growth, again and again: so does
+    a table that is emptied after each epoch, where the epochs that were run have a few turns each."""
+    values = [[value for _, value in stretch] for stretch in _stretches(points)]
+    short = [one for one in values if 2 < len(one) < _FEW and all(map(int.__lt__, one, one[1:]))]
+    return len(values) > 1 and 2 * len(short) >= len(values)
+
+
 def _slope(stretch: Sequence[tuple[int, int]]) -> float:
     if len(stretch) < _FEW:
         return 0.0

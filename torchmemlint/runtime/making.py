@@ -9,7 +9,8 @@ from typing import Any
 import torch
 
 from . import words
-from .standins import NUMBER, Bag, payload, unknown
+from .payload import NUMBER, payload
+from .standins import Bag, unknown
 from .turns import FEW
 from .unknowns import Real, Whole, Word
 

@@ -24,7 +24,7 @@ from typing import Any
 
 import torch
 
-from . import doubts, holders, judge, look, sampling, snippet, standins, watch
+from . import doubts, holders, judge, look, payload, sampling, snippet, standins, watch
 from .ledger import Ledger, leave_off, live_tensors, tracking
 from .look import Look
 
@@ -126,11 +126,13 @@ def run(request: Request) -> Run:
         try:
             with tracking(ledger):
                 if request.snippet is not None:
+                    device_only = request.snippet.device
                     path = os.path.realpath(request.file)
                     made = snippet.prepare(path, request.source, request.snippet, request.sites, request.steps)
                     request = replace(request, at=made.looks)
                     at_exit.append(("stand-ins", [standins.PARAMETER, doubts.leaves()]))
-                    standins.SCALARS[:] = [ledger.shrink]
+                    payload.SCALARS[:] = [ledger.shrink]
+                    payload.MOVED[:] = payload.SCALARS if device_only else []
                     observer = Observer(request, frozenset(), ledger, recorder, result, at_exit)
                     made.healer.left = observer.left
                     made.run()
@@ -164,7 +166,8 @@ def run(request: Request) -> Run:
             into=record.into,
         )
     if result.error is None and result.after is None:
-        result.error = f"{request.probe or request.function} was not called"
+        unseen = f"{request.probe or request.function} was not called"
+        result.error = unseen if request.snippet is None else "its calls take longer than they may"
     return result
 
 

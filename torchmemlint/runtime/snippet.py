@@ -30,13 +30,15 @@ _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 @dataclass(frozen=True)
 class Snippet:
     """Where the flagged statement stands, the folder of the project that imports may lead to, callees that are not
-    followed and whose results get no graph, and the lines that call it, of which the last one's function is run.
+    followed and whose results get no graph, and the lines that call it, of which the last one's function is run. With
+    `device`, what is moved to the host counts no more.
     """
 
     row: int
     root: str = ""
     without: tuple[str, ...] = ()
     trail: tuple[int, ...] = ()
+    device: bool = False
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,8 @@ from typing import Any
 
 import torch
 
-from .standins import Bag, Items, batches, is_standin, payload
+from .payload import batches, payload
+from .standins import Bag, Items, is_standin
 
 FEW = 3  # turns of comprehensions over stand-ins
 _TURNS = {"around": 2, "other": 3}  # of loops around the flagged one, and of others over stand-ins

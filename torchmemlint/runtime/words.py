@@ -13,6 +13,8 @@ VIEWS = frozenset(
     swapaxes unflatten expand_as H mH real diagonal""".split()
 )
 COPIES = frozenset("cpu cuda to float half double bfloat16 contiguous type long int bool".split())
+JOINS = frozenset("cat concat concatenate stack hstack vstack dstack row_stack column_stack".split())
+INDICES = frozenset("argmax argmin multinomial".split())
 INPLACE = frozenset("__iadd__ __isub__ __imul__ __itruediv__ __ifloordiv__ __imod__ __setitem__ __ipow__".split())
 WITHOUT_GRAPH = frozenset(
     """__lt__ __le__ __gt__ __ge__ __eq__ __ne__ lt le gt ge eq ne argmax argmin argsort isnan isinf isfinite isclose
