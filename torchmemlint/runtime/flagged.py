@@ -164,6 +164,7 @@ class _Runs:
         place["row"], place["end_row"] = place["row"] + moved, place["end_row"] + moved
         trail = [row + moved * (row > self._finding.start.row) for row in self.trail]
         wanted = {"row": place["row"], "root": self._root, "without": self.without, "trail": trail}
+        wanted["cycles"] = self._finding.retains is Retains.DELAYED
         wanted["device"] = self._finding.code in _ABOUT_A_DEVICE
         text = source if source is not None else self._source
         answer = self._server.run("replay", {**self._request, "source": text, "sites": [place], "snippet": wanted})
@@ -220,6 +221,8 @@ def _verdict(series: Series, retains: Retains) -> Verdict:
     stops = _stops(series)
     if stops:
         return _base("refuted", stops, series)
+    if retains is Retains.DELAYED:
+        return _delayed(record, series)
     path = judge.paths(series).get("0", ())
     own = judge.own_growth(record)
     if own is not None and (own[0] >= _PAYLOAD / 4 or own[1] >= 0.5):
@@ -236,6 +239,10 @@ def _verdict(series: Series, retains: Retains) -> Verdict:
     if retains is Retains.HELD and held >= _PAYLOAD:
         said = f"{_tensors(held)} that went in at this line are alive at the end"
         return replace(_base("held", said + _assumptions(account, record), series), held_bytes=held, path=path)
+    objects = judge.rising(record["objects"])
+    if objects >= 0.5 and retains is Retains.GROWING and not account["keyed"]:
+        said = f"what goes in at this line stays: {_objects(objects)} more at each of {record['hits']} hits"
+        return replace(_base("growing", said + _assumptions(account, record), series), scope=_scope(series))
     if record["into"]:
         return _base("inconclusive", "what it goes into is not known", series)
     if record["opaque"]:
@@ -250,6 +257,17 @@ def _verdict(series: Series, retains: Retains) -> Verdict:
     if any(judge.is_cut_short([(sample[0], sample[what]) for sample in record["samples"]]) for what in (1, 2)):
         return _base("inconclusive", "what goes in is let go after a few turns: too few to tell growth", series)
     return _base("refuted", f"reached {record['hits']} times, and what goes in is let go again", series)
+
+
+def _delayed(record: dict[str, Any], series: Series) -> Verdict:
+    """Whether what goes in stays until the cyclic collector runs, and no longer."""
+    objects = judge.rising(record["objects"])
+    if objects < 0.5:
+        return _base("inconclusive", f"reached {record['hits']} times, and no object more stays at any", series)
+    if record["alive"] > 0.5 * record["objects"][-1][1]:
+        return _base("inconclusive", "what goes in stays even when cycles have been collected", series)
+    said = f"{_objects(objects)} more at each of {record['hits']} hits, until the cyclic collector runs"
+    return _base("delayed", said, series)
 
 
 def _limit(series: Series) -> tuple[int, int] | None:
@@ -294,6 +312,10 @@ def _assumptions(account: dict[str, Any], record: dict[str, Any]) -> str:
 
 def _scope(series: Series) -> str:
     return "call" if series.growth("bytes", "left") > judge.SMALL or series.growth("nodes", "left") >= 0.5 else "loop"
+
+
+def _objects(count: float) -> str:
+    return f"{judge.number(count)} object{'s' * (round(count, 1) != 1)}"
 
 
 def _tensors(size: float) -> str:

@@ -58,6 +58,11 @@ def required(function: Any) -> list[inspect.Parameter]:
     return [one for one in parameters if one.kind in plain and one.default is one.empty]
 
 
+def is_lasting(parameter: inspect.Parameter) -> bool:
+    """Whether the same one goes in at each call: a model, or what belongs to it; all else is another each time."""
+    return parameter.name.lower().rpartition("_")[2] in words.MODELS | words.LASTING
+
+
 def argument(parameter: inspect.Parameter) -> Any:
     """A stand-in by what a parameter's annotation and name say."""
     said = str(parameter.annotation) if parameter.annotation is not parameter.empty else ""

@@ -119,7 +119,9 @@ def run(request: Request) -> Run:
         result.card = torch.cuda.get_device_name()
     ledger.adopt()
     torch.manual_seed(request.seed)
-    recorder = (watch.Recorder if request.snippet is not None else Asking)(ledger, request.sites)
+    recorder: watch.Recorder = Asking(ledger, request.sites)
+    if request.snippet is not None:
+        recorder = watch.Recorder(ledger, request.sites, counts=True, collects=not request.snippet.cycles)
     before = look.modes()
     observer: Observer | None = None
     with _prepared(request, recorder) as at_exit:
@@ -158,6 +160,8 @@ def run(request: Request) -> Run:
             given=record.given,
             plain=record.plain,
             samples=record.samples,
+            objects=record.objects,
+            alive=record.count(),
             tensors=record.tensors,
             with_graph=record.with_graph,
             below=recorder.hits_below(key),

@@ -20,7 +20,7 @@ from typing import Any
 from . import doubts, loading, rewriting, watch
 from .healing import Account, Healer, TooLong
 from .loading import Part, Project
-from .making import argument, required, without_init
+from .making import argument, is_lasting, required, without_init
 from .standins import Bag
 
 _MAKING, _RUNNING = 0.7, 1.5  # seconds of this thread's time for an object, and for the snippet itself
@@ -31,7 +31,7 @@ _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 class Snippet:
     """Where the flagged statement stands, the folder of the project that imports may lead to, callees that are not
     followed and whose results get no graph, and the lines that call it, of which the last one's function is run. With
-    `device`, what is moved to the host counts no more.
+    `device`, what is moved to the host counts no more; with `cycles`, nothing is collected while it runs.
     """
 
     row: int
@@ -39,6 +39,7 @@ class Snippet:
     without: tuple[str, ...] = ()
     trail: tuple[int, ...] = ()
     device: bool = False
+    cycles: bool = False
 
 
 @dataclass(frozen=True)
@@ -70,13 +71,16 @@ def prepare(file: str, source: str | None, snippet: Snippet, sites: Iterable[wat
         raise rewriting.Unrunnable(f"{'.'.join(node.name for node in scopes)} could not be made with stand-ins")
     gc.freeze()  # syntax trees and modules: not looked through again at every look
     times = 1 if any(isinstance(node, (ast.For, ast.AsyncFor, ast.While)) for node in text.flagged) else steps
-    instance = _instance(owner, healer, project) if owner is not None else None
+    makes = owner is not None and scopes[-1].name == "__init__"  # another object in each call
+    instance = _instance(owner, healer, project) if owner is not None and not makes else None
     needed = required(inspect.unwrap(found))
+    lasting = {one.name: made for one in needed if is_lasting(one) and isinstance(made := argument(one), Bag)}
 
     def call() -> None:
-        values = [argument(one) for one in needed]
+        values = [lasting[one.name] if one.name in lasting else argument(one) for one in needed]
         if owner is not None and needed and needed[0].name in ("self", "cls"):
-            values[0] = instance if needed[0].name == "self" else owner
+            of_call = (without_init(owner) or Bag(owner.__name__)) if makes else instance
+            values[0] = of_call if needed[0].name == "self" else owner
         keywords = {p.name: v for p, v in zip(needed, values, strict=True) if p.kind is p.KEYWORD_ONLY}
         result = found(*(v for p, v in zip(needed, values, strict=True) if p.kind is not p.KEYWORD_ONLY), **keywords)
         if inspect.isgenerator(result):
@@ -87,16 +91,21 @@ def prepare(file: str, source: str | None, snippet: Snippet, sites: Iterable[wat
         for _ in range(times):
             call()
 
-    return Made(_timed(project, calls), healer, account, times)
+    return Made(_timed(project, calls, snippet.cycles), healer, account, times)
 
 
-def _timed(project: Project, calls: Callable[[], None]) -> Callable[[], None]:
+def _timed(project: Project, calls: Callable[[], None], cycles: bool = False) -> Callable[[], None]:
     """What is to be run, ended when its time is over: what was seen by then may do."""
 
     def main() -> None:
         project.deadline = time.thread_time() + _RUNNING
+        collects = gc.isenabled()
+        if cycles:
+            gc.disable()
         with contextlib.suppress(TooLong):
             calls()
+        if collects:
+            gc.enable()
 
     return main
 

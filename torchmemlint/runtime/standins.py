@@ -7,6 +7,7 @@ for tensors are in `payload`.
 
 from __future__ import annotations
 
+import collections
 import itertools
 import re
 import weakref
@@ -14,6 +15,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import torch
+from torch.utils.hooks import RemovableHandle
 
 from . import doubts, words
 from .payload import NUMBER, SIZE, Payload, backward, batches, mixed, payload, tensors_in, wrapped
@@ -75,6 +77,17 @@ class Bag:
 
     add = put = appendleft = put_nowait = append
 
+    def register_hook(self, hook: Any, *_: Any, **__: Any) -> Any:
+        """As a module keeps hooks, until their handle is told to remove them. They are not run."""
+        hooks = self.__dict__.setdefault("_hooks", collections.OrderedDict())
+        handle = RemovableHandle(hooks)
+        hooks[handle.id] = hook
+        return handle
+
+    register_forward_hook = register_forward_pre_hook = register_full_backward_hook = register_hook
+    register_full_backward_pre_hook = register_backward_hook = register_hook
+    register_step_pre_hook = register_step_post_hook = register_hook
+
     def clear(self) -> None:
         self.__dict__.pop("_list", None)
         self.__dict__.pop("_items", None)
@@ -92,7 +105,20 @@ class Bag:
     def values(self) -> Items:
         return Items(payload() for _ in range(NUMBER))
 
+    def modules(self) -> Items:
+        """Its parts, the same ones each time."""
+        return Items(self[n] for n in range(NUMBER))
+
+    children = modules
+
+    def named_modules(self) -> Items:
+        return Items((Word(f"item{n}"), self[n]) for n in range(NUMBER))
+
+    named_children = named_modules
+
     def __iter__(self) -> Iterator[Any]:
+        if self._name.lower().rpartition(".")[2].rpartition("_")[2] in words.MODELS - words.TENSORS:
+            return iter(self.modules())
         return itertools.islice(batches(), _MOST)
 
     def tensor(self, *, given: bool = False) -> Payload:

@@ -7,6 +7,7 @@ is called when it is done. Neither changes anything for the program, and lines a
 from __future__ import annotations
 
 import ast
+import gc
 import mmap
 import os
 import types
@@ -47,6 +48,7 @@ class Record:
     hits: int = 0
     stride: int = 1
     samples: list[tuple[int, int, int]] = field(default_factory=list)
+    objects: list[tuple[int, int]] = field(default_factory=list)  # hit, and objects that went in and are alive
     values: dict[int, weakref.ref[Any]] = field(default_factory=dict)
     stored: list[weakref.ref[torch.Tensor]] = field(default_factory=list)  # in its targets, when it was last done
     given: int = 0  # values that went in
@@ -56,12 +58,21 @@ class Record:
     opaque: int = 0  # stand-ins of which nothing is known
     into: int = 0  # times that something was put into such a stand-in
 
+    def count(self) -> int:
+        """Objects that went in and are alive, but for tensors and stand-ins."""
+        alive = (ref() for ref in self.values.values())
+        return sum(
+            one is not None and not getattr(type(one), "standin", False) and not issubclass(type(one), torch.Tensor)
+            for one in alive
+        )
+
 
 class Recorder:
     """The object that rewritten code calls."""
 
-    def __init__(self, ledger: Ledger, sites: Iterable[Site]) -> None:
+    def __init__(self, ledger: Ledger, sites: Iterable[Site], *, counts: bool = False, collects: bool = True) -> None:
         self.ledger = ledger
+        self._counts, self._collects = counts, collects  # objects; cycles first
         self.records = {site.id: Record() for site in sites}
         self._process = os.getpid()
         self._below = {key: mmap.mmap(-1, 8) for key in self.records}  # hits in processes forked from this one
@@ -107,6 +118,8 @@ class Recorder:
         record.stored = [weakref.ref(item) for item in stored]
         held, nodes = self.held(site, stored)
         record.samples.append((record.hits, held, nodes))
+        if self._counts:
+            record.objects.append((record.hits, self._objects(record)))
         if len(record.samples) >= _MOST:
             record.stride *= 2
             record.samples = record.samples[:8] + record.samples[9::2]
@@ -126,6 +139,14 @@ class Recorder:
                 continue
             sizes[storage._cdata] = self.ledger.size_of(storage)
         return sum(sizes.values()), graph_size(tensors, stacks=False)[0]
+
+    def _objects(self, record: Record) -> int:
+        """Objects that went into the site and are alive, but for tensors and stand-ins."""
+        count = record.count()
+        if self._collects and record.objects and count > record.objects[-1][1]:
+            gc.collect()
+            count = record.count()
+        return count
 
     def hits_below(self, site: int) -> int:
         """How often it was done in forked processes; not exact where several count at once."""

@@ -30,6 +30,8 @@ MODELS = frozenset(
     embedding embeddings unet vae transformer attention attn mlp classifier generator discriminator actor critic policy
     loss losses criterion objective""".split()
 )  # ... and what makes them: the last word of its name
+TENSORS = frozenset(("loss", "losses", "embedding", "embeddings"))  # of MODELS: what their results are called, too
+LASTING = frozenset("optimizer optim opt scheduler trainer engine bus registry hub tracker logger".split())
 SILENT = frozenset(
     """step zero_grad train eval log info debug warning error print write add_scalar add_scalars close save
     set_description set_postfix set_postfix_str barrier synchronize empty_cache log_dict add_image add_histogram

@@ -1,0 +1,120 @@
+"""Flagged lines that keep objects rather than tensors, run with stand-ins: hooks, handlers, cycles."""
+
+from __future__ import annotations
+
+import importlib.util
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+if any(importlib.util.find_spec(name) is None for name in ("torch", "psutil")):
+    pytest.skip("torch is not installed", allow_module_level=True)
+
+from torchmemlint.finding import Finding, Location, Retains, Verdict
+from torchmemlint.runtime import flagged
+from torchmemlint.runtime.client import Server
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[Server]:
+    with Server(device="cpu", jobs=1) as server:
+        yield server
+
+
+@pytest.fixture
+def judged(server: Server, tmp_path: Path) -> Callable[..., Verdict]:
+    def judged(text: str, code: str, retains: Retains = Retains.GROWING) -> Verdict:
+        """The verdict on the line that ends in `# here`."""
+        file = tmp_path / "snippet.py"
+        file.write_text(text)
+        row, line = next((n, one) for n, one in enumerate(text.splitlines(), 1) if one.endswith("  # here"))
+        place = Location(row, len(line) - len(line.lstrip()) + 1)
+        finding = Finding(code, "sampled", "", str(file), place, place, retains=retains)
+        verdict = flagged.verify(flagged.Case(finding, str(tmp_path)), server).verdict
+        assert verdict is not None
+        return verdict
+
+    return judged
+
+
+HOOKS = {
+    "of a model that is handed in": "model[1].register_forward_hook(keep)  # here",
+    "of each layer": "for layer in model: handle = layer.register_forward_hook(lambda *a: keep(*a))  # here",
+    "of what is named": "for _, part in model.named_modules(): part.register_forward_hook(lambda *a: keep(*a))  # here",
+    "before a step": "optimizer.register_step_pre_hook(keep)  # here",
+}
+PROBE = """
+def features(model, optimizer, x):
+    seen = []
+
+    def keep(module, inputs, output):
+        seen.append(output.detach())
+
+    {body}
+    model(x)
+    return seen
+"""
+
+
+@pytest.mark.parametrize("name", HOOKS)
+def test_hooks_stay(judged: Callable[..., Verdict], name: str) -> None:
+    text = HOOKS[name].replace(": ", ":\n        ", 1) if "for " in HOOKS[name] else HOOKS[name]
+    verdict = judged(PROBE.replace("{body}", text), "TML304")
+    assert verdict.status == "growing" and "object" in verdict.reason, verdict.reason
+
+
+@pytest.mark.parametrize("after", ["handle.remove()", "handle = None; model._hooks.clear()"])
+def test_hooks_that_are_removed(judged: Callable[..., Verdict], after: str) -> None:
+    body = f"handle = model.register_forward_hook(keep)  # here\n    model(x)\n    {after}"
+    verdict = judged(PROBE.replace("{body}", body), "TML304")
+    assert not verdict.confirmed, verdict.reason
+
+
+def test_what_is_given_each_time_is_another(judged: Callable[..., Verdict]) -> None:
+    """A hook of what lives no longer than itself goes with it."""
+    text = PROBE.replace("{body}", "x.register_forward_hook(keep)  # here").replace(", x)", ", request)")
+    assert not judged(text.replace("x.reg", "request.reg"), "TML304").confirmed
+
+
+SERVICE = """
+import atexit
+import weakref
+
+HANDLERS, LIVE = [], weakref.WeakSet()
+
+class Service:
+    def __init__(self, config):
+        self.config, self.handlers = config, []
+        {body}  # here
+
+    def close(self):
+        self.config = None
+"""
+REGISTERED = {
+    "at the end of the program": ("atexit.register(self.close)", True),
+    "in a list of the module": ("HANDLERS.append(self)", True),
+    "by a weak reference": ("LIVE.add(self)", False),
+    "in a list of its own": ("self.handlers.append(self.close)", False),
+}
+
+
+@pytest.mark.parametrize("name", REGISTERED)
+def test_each_call_of_init_makes_another_object(judged: Callable[..., Verdict], name: str) -> None:
+    body, grows = REGISTERED[name]
+    verdict = judged(SERVICE.replace("{body}", body), "TML314")
+    assert verdict.confirmed is grows, verdict.reason
+
+
+@pytest.mark.parametrize(
+    ("body", "status"),
+    [
+        ("self.handlers.append(self.close)", "delayed"),
+        ("self.config.owner = self", "delayed"),
+        ("HANDLERS.append(self)", "inconclusive"),  # a collection does not free it
+        ("LIVE.add(self)", "inconclusive"),  # it needs none
+    ],
+)
+def test_cycles(judged: Callable[..., Verdict], body: str, status: str) -> None:
+    verdict = judged(SERVICE.replace("{body}", body), "TML315", Retains.DELAYED)
+    assert verdict.status == status, verdict.reason
