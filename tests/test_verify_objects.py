@@ -11,7 +11,7 @@ import pytest
 if any(importlib.util.find_spec(name) is None for name in ("torch", "psutil")):
     pytest.skip("torch is not installed", allow_module_level=True)
 
-from torchmemlint.finding import Finding, Location, Retains, Verdict
+from torchmemlint.finding import Edit, Finding, Fix, Location, Retains, Verdict
 from torchmemlint.runtime import flagged
 from torchmemlint.runtime.client import Server
 
@@ -24,14 +24,17 @@ def server() -> Iterator[Server]:
 
 @pytest.fixture
 def judged(server: Server, tmp_path: Path) -> Callable[..., Verdict]:
-    def judged(text: str, code: str, retains: Retains = Retains.GROWING) -> Verdict:
-        """The verdict on the line that ends in `# here`."""
+    def judged(text: str, code: str, retains: Retains = Retains.GROWING, close: str | None = None) -> Verdict:
+        """The verdict on the line that ends in `# here`; the fix is to do this in `close`."""
         file = tmp_path / "snippet.py"
         file.write_text(text)
         row, line = next((n, one) for n, one in enumerate(text.splitlines(), 1) if one.endswith("  # here"))
         place = Location(row, len(line) - len(line.lstrip()) + 1)
-        finding = Finding(code, "sampled", "", str(file), place, place, retains=retains)
-        verdict = flagged.verify(flagged.Case(finding, str(tmp_path)), server).verdict
+        last = Location(text.count("\n"), 9)
+        fix = Fix("unsafe", "", (Edit(last, last, f"{close}; "),)) if close is not None else None
+        finding = Finding(code, "sampled", "", str(file), place, place, retains=retains, fix=fix)
+        fixed = text.replace("self.config = None", f"{close}; self.config = None") if fix is not None else None
+        verdict = flagged.verify(flagged.Case(finding, str(tmp_path), fixed), server).verdict
         assert verdict is not None
         return verdict
 
@@ -104,6 +107,13 @@ def test_each_call_of_init_makes_another_object(judged: Callable[..., Verdict], 
     body, grows = REGISTERED[name]
     verdict = judged(SERVICE.replace("{body}", body), "TML314")
     assert verdict.confirmed is grows, verdict.reason
+
+
+def test_what_another_function_takes_back(judged: Callable[..., Verdict]) -> None:
+    """It is not called: that the fix does nothing here says nothing against it."""
+    text = SERVICE.replace("{body}", "atexit.register(self.close)")
+    verdict = judged(text, "TML314", close="atexit.unregister(self.close)")
+    assert verdict.confirmed and verdict.after_fix is None and verdict.scope == "call", verdict
 
 
 @pytest.mark.parametrize(

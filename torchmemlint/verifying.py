@@ -248,6 +248,13 @@ def _report(judged: list[Finding], chosen: dict[str, Any], stream: TextIO | None
     watched = bool(chosen["entries"] or chosen["command"]) and not judged
     said = "Nothing flagged was run, and nothing grew." if watched else "Nothing flagged was run."
     click.echo(f"{confirmed} of {flagged} findings confirmed." if flagged else said, err=True)
+    left_open = sum(one.verdict is not None and one.verdict.status == "inconclusive" for one in judged)
+    if left_open and not chosen["entries"] and not chosen["command"]:
+        click.echo(
+            f"{left_open} left open: a program of yours may tell, with --run 'python PROGRAM.py', or a function, with "
+            "--entry FILE.py::FUNCTION.",
+            err=True,
+        )
     return confirmed
 
 

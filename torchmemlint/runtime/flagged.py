@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import ast
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -70,7 +70,9 @@ def verify(case: Case, server: Server, steps: int = STEPS) -> Finding:
         if not verdict.confirmed:
             verdict = _base("inconclusive", _doubt(doubtful), series)
     if verdict.confirmed and case.fixed is not None and verdict.after_fix is None:
-        verdict = replace(verdict, after_fix=run.fixed(case.fixed))
+        fixed = run.fixed(case.fixed)
+        if not fixed.confirmed or _is_mended_there(finding, case):
+            verdict = replace(verdict, after_fix=fixed)
     return replace(finding, verdict=verdict)
 
 
@@ -101,23 +103,32 @@ def _as_called(run: _Runs, finding: Finding, case: Case) -> tuple[Verdict, Serie
 def _callers(finding: Finding, case: Case) -> list[tuple[int, ...]]:
     """Lines of the file that lead to the statement, up to one in another function: first those from furthest off."""
     rows = [one.start.row for one in finding.related if one.message == _CALLED and one.filename == finding.filename]
+    function = _functions(finding, case)
+    own = function(finding.start.row)
+    found = {around: number for number, row in enumerate(rows, 1) if (around := function(row)) not in (None, own)}
+    return [tuple(rows[:number]) for number in reversed(found.values())]
+
+
+def _functions(finding: Finding, case: Case) -> Callable[[int], tuple[int, int] | None]:
+    """The function of the file that a row is in, as its first and last row; None outside of all."""
     try:
         source = case.source if case.source is not None else Path(finding.filename).read_text("utf-8", "replace")
         tree = ast.parse(source)
     except (OSError, SyntaxError, ValueError):  # the run has said so
-        return []
+        return lambda _: None
     spans = [
         (node.lineno, node.end_lineno or node.lineno)
         for node in ast.walk(tree)
         if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef))
     ]
+    return lambda row: max((span for span in spans if span[0] <= row <= span[1]), default=None)
 
-    def function(row: int) -> tuple[int, int] | None:
-        return max((span for span in spans if span[0] <= row <= span[1]), default=None)
 
-    own = function(finding.start.row)
-    found = {around: number for number, row in enumerate(rows, 1) if (around := function(row)) not in (None, own)}
-    return [tuple(rows[:number]) for number in reversed(found.values())]
+def _is_mended_there(finding: Finding, case: Case) -> bool:
+    """Whether its fix changes the function that is run: what another one is to take back is not seen to be."""
+    edits = finding.fix.edits if finding.fix is not None else ()
+    function = _functions(finding, case)
+    return function(finding.start.row) in [function(edit.start.row) for edit in edits]
 
 
 def _doubt(callees: Sequence[str]) -> str:
@@ -242,7 +253,8 @@ def _verdict(series: Series, retains: Retains) -> Verdict:
     objects = judge.rising(record["objects"])
     if objects >= 0.5 and retains is Retains.GROWING and not account["keyed"]:
         said = f"what goes in at this line stays: {_objects(objects)} more at each of {record['hits']} hits"
-        return replace(_base("growing", said + _assumptions(account, record), series), scope=_scope(series))
+        stay = "call" if 2 * record["alive"] > record["objects"][-1][1] else "loop"
+        return replace(_base("growing", said + _assumptions(account, record), series), scope=stay)
     if record["into"]:
         return _base("inconclusive", "what it goes into is not known", series)
     if record["opaque"]:
