@@ -74,10 +74,55 @@ def test_hooks_that_are_removed(judged: Callable[..., Verdict], after: str) -> N
     assert not verdict.confirmed, verdict.reason
 
 
+@pytest.mark.parametrize(("after", "grows"), [("pass", True), ("handle.remove()", False)])
+def test_a_context_manager_is_entered(judged: Callable[..., Verdict], after: str, grows: bool) -> None:
+    verdict = judged(
+        "from contextlib import contextmanager\n\n@contextmanager\ndef capture(model, found):\n"
+        "    handle = model.register_forward_hook(lambda *a: found.append(a))  # here\n"
+        f"    yield found\n    {after}\n",
+        "TML304",
+    )
+    assert verdict.confirmed is grows, verdict.reason
+
+
 def test_what_is_given_each_time_is_another(judged: Callable[..., Verdict]) -> None:
     """A hook of what lives no longer than itself goes with it."""
     text = PROBE.replace("{body}", "x.register_forward_hook(keep)  # here").replace(", x)", ", request)")
     assert not judged(text.replace("x.reg", "request.reg"), "TML304").confirmed
+
+
+@pytest.mark.parametrize(
+    ("body", "status"),
+    [
+        ("record.states = self.model(x)", "inconclusive"),
+        ("record['states'] = self.model(x)", "inconclusive"),
+        ("self.states = self.model(x)", "refuted"),
+        ("self.owner.states = self.model(x)", "refuted"),
+    ],
+)
+def test_what_callers_keep_is_theirs(judged: Callable[..., Verdict], body: str, status: str) -> None:
+    text = f"class Tagger:\n    def encode(self, record, x):\n        {body}  # here\n"
+    verdict = judged(text, "TML102")
+    assert verdict.status == status, verdict.reason
+
+
+def test_items_that_come_again(judged: Callable[..., Verdict]) -> None:
+    """Each keeps its own: where there are only four of them, that is no bound."""
+    text = (
+        "import torch\n\nclass Item:\n    pass\n\ndef main(steps: int):\n"
+        "    net = torch.nn.Linear(4, 4)\n    for item in [Item() for _ in range(steps)]:\n"
+        "        item.states = net(torch.rand(2, 4))  # here\n"
+    )
+    assert "came again" in judged(text, "TML102").reason
+    assert judged(text.replace("item.states", "net.states"), "TML102").status == "refuted"
+
+
+def test_modes_that_decorate_a_coroutine(judged: Callable[..., Verdict]) -> None:
+    text = (
+        "import torch\n@torch.no_grad()\n{}def score(model, rows):\n    for x in rows:\n        y = model(x)  # here\n"
+    )
+    assert judged(text.replace("{}", "async "), "TML201", Retains.PEAK).status == "peak"
+    assert judged(text.replace("{}", ""), "TML201", Retains.PEAK).status == "refuted"
 
 
 SERVICE = """

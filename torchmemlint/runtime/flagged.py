@@ -266,7 +266,14 @@ def _verdict(series: Series, retains: Retains) -> Verdict:
     if own is not None and own[0] > 0:
         said = f"reached {record['hits']} times, and of what goes in no more than {judge.readable(own[0])} a hit stay"
         return _base("refuted" if own[0] <= judge.SMALL else "inconclusive", said, series)
-    if any(judge.is_cut_short([(sample[0], sample[what]) for sample in record["samples"]]) for what in (1, 2)):
+    if record["onto"]:
+        return _base("inconclusive", "it is set on what was handed in, and whether that stays is not known", series)
+    seen = [[(sample[0], sample[what]) for sample in record["samples"]] for what in (1, 2)]
+    if account["again"] and any(map(judge.is_filled_once, seen)):
+        return _base(
+            "inconclusive", "what it goes over are a few items, which came again: too few to tell growth", series
+        )
+    if any(map(judge.is_cut_short, seen)):
         return _base("inconclusive", "what goes in is let go after a few turns: too few to tell growth", series)
     return _base("refuted", f"reached {record['hits']} times, and what goes in is let go again", series)
 

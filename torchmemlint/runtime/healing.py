@@ -13,6 +13,7 @@ from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import torch
+from torch.utils._contextlib import _DecoratorContextManager as ContextDecorator
 
 from . import turns as looping
 from .making import Anything, argument, required, without_init
@@ -62,6 +63,8 @@ class Account:
     counts: dict[int, list[int]] = field(default_factory=dict)  # tests of a number: its first and last value, the other
     guessed: int = 0  # what was unknown and taken to be a tensor, or failed and was passed over, in all files
     keyed: bool = False  # the flagged statement stores under a key of which nothing is known
+    late: bool = False  # its time was over before it was done
+    again: bool = False  # its loop had too few items, and went over them once more
     slice: list[int] = field(default_factory=list)  # lines that the flagged statement depends on
     doubtful: list[str] = field(default_factory=list)  # calls that were not followed, and whose graphs nothing proves
 
@@ -231,7 +234,7 @@ class Healer:
     # -- statements -------------------------------------------------------------------------------
 
     def loop(self, iterable: Any, shape: Any, turns: str) -> Iterator[Any]:
-        for value in looping.loop(iterable, shape, turns, self._project.steps):
+        for value in looping.loop(iterable, shape, turns, self._project.steps, self._project.account):
             self._in_time()
             yield value
 
@@ -290,11 +293,14 @@ class Healer:
             self._account.healed[line] = f"{type(error).__name__}: {error}".splitlines()[0][:_SAID]
         return Bag(name, foreign=True)
 
-    def decorator(self, value: Any) -> Callable[[Any], Any]:
+    def decorator(self, value: Any, coroutine: bool = False) -> Callable[[Any], Any]:
+        """What decorates as this does. A grad mode acts while a `coroutine` is made, not while it runs."""
         module = str(getattr(value, "__module__", "") or "")
 
         def decorate(function: Any) -> Any:
             if is_standin(value) or module.startswith(("torch.jit", "torch._dynamo", "torch.compiler")):
+                return function
+            if coroutine and isinstance(value, ContextDecorator):
                 return function
             try:
                 return value(function)

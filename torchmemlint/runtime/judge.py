@@ -300,6 +300,12 @@ def is_cut_short(points: Sequence[tuple[int, int]]) -> bool:
     return len(values) > 1 and 2 * len(short) >= len(values)
 
 
+def is_filled_once(points: Sequence[tuple[int, int]]) -> bool:
+    """Whether it rises at the first few hits and stays where it is then."""
+    values = [value for _, value in points]
+    return len(values) >= _FEW and values[0] < values[_FEW - 1] == values[-1] == max(values)
+
+
 def _slope(stretch: Sequence[tuple[int, int]]) -> float:
     if len(stretch) < _FEW:
         return 0.0

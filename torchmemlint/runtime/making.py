@@ -63,6 +63,14 @@ def is_lasting(parameter: inspect.Parameter) -> bool:
     return parameter.name.lower().rpartition("_")[2] in words.MODELS | words.LASTING
 
 
+def lent(parameter: inspect.Parameter) -> Any:
+    """An argument of one call: whether who calls keeps it, is not known."""
+    made = argument(parameter)
+    if isinstance(made, Bag):
+        made.__dict__["_lent"] = True
+    return made
+
+
 def argument(parameter: inspect.Parameter) -> Any:
     """A stand-in by what a parameter's annotation and name say."""
     said = str(parameter.annotation) if parameter.annotation is not parameter.empty else ""

@@ -168,10 +168,14 @@ def run(request: Request) -> Run:
             path=getattr(recorder, "paths", {}).get(key, ()),
             opaque=record.opaque,
             into=record.into,
+            onto=record.onto,
         )
     if result.error is None and result.after is None:
         unseen = f"{request.probe or request.function} was not called"
-        result.error = unseen if request.snippet is None else "its calls take longer than they may"
+        if request.snippet is not None:
+            late = result.account.get("late")
+            unseen = "its calls take longer than they may" if late else "its function is not run in each of its calls"
+        result.error = unseen
     return result
 
 

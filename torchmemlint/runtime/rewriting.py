@@ -58,6 +58,7 @@ class _Guard(ast.NodeTransformer):
         self._around = set(map(id, loops[1:]))
         self._names = 0
         functions = [node for node in flagged if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef))]
+        self._coroutines: set[int] = set()  # functions that were `async`
         self._outermost = id(functions[-1]) if functions else 0
         self._computed = evidence.computed(functions)
         self._guards = evidence.guards(flagged)
@@ -165,7 +166,8 @@ class _Guard(ast.NodeTransformer):
 
     def visit_FunctionDef(self, node: ast.FunctionDef) -> ast.stmt:
         outer, self._tensors = self._tensors, evidence.tensors(node)
-        node.decorator_list = [_method("decorator", self.visit(one)) for one in node.decorator_list]
+        coroutine = _constant(id(node) in self._coroutines)
+        node.decorator_list = [_method("decorator", self.visit(one), coroutine) for one in node.decorator_list]
         node.returns = None
         arguments = node.args
         for one in [*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs, arguments.vararg, arguments.kwarg]:
@@ -195,6 +197,7 @@ class _Guard(ast.NodeTransformer):
         )
         if id(node) == self._outermost:
             self._outermost = id(plain)
+        self._coroutines.add(id(plain))
         return self.visit_FunctionDef(ast.copy_location(plain, node))
 
     def visit_ClassDef(self, node: ast.ClassDef) -> ast.stmt:

@@ -20,7 +20,7 @@ from typing import Any
 from . import doubts, loading, rewriting, watch
 from .healing import Account, Healer, TooLong
 from .loading import Part, Project
-from .making import argument, is_lasting, required, without_init
+from .making import argument, is_lasting, lent, required, without_init
 from .standins import Bag
 
 _MAKING, _RUNNING = 0.7, 1.5  # seconds of this thread's time for an object, and for the snippet itself
@@ -77,7 +77,7 @@ def prepare(file: str, source: str | None, snippet: Snippet, sites: Iterable[wat
     lasting = {one.name: made for one in needed if is_lasting(one) and isinstance(made := argument(one), Bag)}
 
     def call() -> None:
-        values = [lasting[one.name] if one.name in lasting else argument(one) for one in needed]
+        values = [lasting[one.name] if one.name in lasting else lent(one) for one in needed]
         if owner is not None and needed and needed[0].name in ("self", "cls"):
             of_call = (without_init(owner) or Bag(owner.__name__)) if makes else instance
             values[0] = of_call if needed[0].name == "self" else owner
@@ -85,6 +85,9 @@ def prepare(file: str, source: str | None, snippet: Snippet, sites: Iterable[wat
         result = found(*(v for p, v in zip(needed, values, strict=True) if p.kind is not p.KEYWORD_ONLY), **keywords)
         if inspect.isgenerator(result):
             for _ in result:
+                pass
+        elif isinstance(result, contextlib.AbstractContextManager) and inspect.isgenerator(vars(result).get("gen")):
+            with result:  # of a generator that `contextmanager` has decorated
                 pass
 
     def calls() -> None:
@@ -102,8 +105,10 @@ def _timed(project: Project, calls: Callable[[], None], cycles: bool = False) ->
         collects = gc.isenabled()
         if cycles:
             gc.disable()
-        with contextlib.suppress(TooLong):
+        try:
             calls()
+        except TooLong:
+            project.account.late = True
         if collects:
             gc.enable()
 

@@ -30,17 +30,19 @@ class Bag:
     """Something of which nothing is known. What is stored in it is really stored.
 
     It is `foreign` where it comes from code that is not followed, or stands for what failed: not handed in.
+    It is `lent` where whoever calls handed it in, and may keep it.
     """
 
     standin = True
 
-    def __init__(self, name: str = "", foreign: bool = False) -> None:
-        self.__dict__.update(_name=name, _foreign=foreign)
+    def __init__(self, name: str = "", foreign: bool = False, lent: bool = False) -> None:
+        self.__dict__.update(_name=name, _foreign=foreign, _lent=lent)
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__") or name == "_ipython_display_":
             raise AttributeError(name)
-        found = Bag(f"{self.__dict__.get('_name', '')}.{name}", self.__dict__.get("_foreign", False))
+        known = self.__dict__
+        found = Bag(f"{known.get('_name', '')}.{name}", known.get("_foreign", False), known.get("_lent", False))
         self.__dict__[name] = found
         return found
 
@@ -56,7 +58,7 @@ class Bag:
         items = self.__dict__.setdefault("_items", {})
         key = key if isinstance(key, (str, int)) else "*"
         if key not in items:
-            items[key] = Bag(f"{self._name}[{key!r}]", self._foreign)
+            items[key] = Bag(f"{self._name}[{key!r}]", self._foreign, self._lent)
         return items[key]
 
     def __setitem__(self, key: Any, value: Any) -> None:

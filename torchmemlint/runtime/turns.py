@@ -5,12 +5,15 @@ from __future__ import annotations
 import inspect
 import itertools
 from collections.abc import Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import torch
 
 from .payload import batches, payload
 from .standins import Bag, Items, is_standin
+
+if TYPE_CHECKING:
+    from .healing import Account
 
 FEW = 3  # turns of comprehensions over stand-ins
 _TURNS = {"around": 2, "other": 3}  # of loops around the flagged one, and of others over stand-ins
@@ -22,7 +25,7 @@ def wanted(turns: str, steps: int) -> int:
     return steps if turns == "steps" else _TURNS[turns]
 
 
-def loop(iterable: Any, shape: Any, turns: str, steps: int) -> Iterator[Any]:
+def loop(iterable: Any, shape: Any, turns: str, steps: int, account: Account) -> Iterator[Any]:
     """What a `for` goes over. The flagged loop starts again with what is like its first items if it ends too early."""
     most = _MOST if turns == "other" and not is_endless(iterable) else wanted(turns, steps)
     seen: list[Any] = []
@@ -33,6 +36,7 @@ def loop(iterable: Any, shape: Any, turns: str, steps: int) -> Iterator[Any]:
             seen.append(value)
         yield unpacked(value, shape)
     if turns == "steps":
+        account.again = account.again or 0 < done < most
         again: Iterator[Any] = map(_like, itertools.cycle(seen)) if seen else batches()
         if isinstance(iterable, enumerate) and seen:
             again = ((number, item[1]) for number, item in enumerate(again, seen[0][0] + done))

@@ -57,6 +57,7 @@ class Record:
     with_graph: int = 0  # ... that required gradients
     opaque: int = 0  # stand-ins of which nothing is known
     into: int = 0  # times that something was put into such a stand-in
+    onto: int = 0  # ... that something was set on what a caller handed in
 
     def count(self) -> int:
         """Objects that went in and are alive, but for tensors and stand-ins."""
@@ -104,6 +105,11 @@ class Recorder:
         """Note that the statement was done, which put something into its targets."""
         self.records[site].into += any(_is_opaque(target) for target in targets)
         self.hit(site, *targets)
+
+    def onto(self, site: int, owner: Any, is_attribute: bool) -> None:
+        """Note what the statement sets an attribute or an item of: what may be the caller's, an object or a tensor."""
+        lent = vars(owner).get("_lent", False) if _is_opaque(owner) else is_attribute
+        self.records[site].onto += bool(getattr(type(owner), "standin", False) and lent)
 
     def hit(self, site: int, *targets: Any) -> None:
         """Note that the statement was done, and look at what was stored, unless that was done often enough."""
@@ -270,7 +276,12 @@ def _rewritten(statement: ast.stmt, site: Site) -> list[ast.stmt]:
     if isinstance(statement, (ast.Return, ast.Raise, ast.Break, ast.Continue, ast.Pass)):
         return [_call(site, "hit", statement), _without_gradients(statement, site)]
     done = "put" if isinstance(statement, (ast.Expr, ast.AugAssign)) else "hit"
-    return [_without_gradients(statement, site), _call(site, done, statement, *targets)]
+    onto = [
+        _call(site, "onto", statement, _loaded(target.value), ast.Constant(isinstance(target, ast.Attribute)))
+        for target in targets
+        if isinstance(statement, ast.Assign) and isinstance(target, (ast.Attribute, ast.Subscript))
+    ]
+    return [_without_gradients(statement, site), *onto, _call(site, done, statement, *targets)]
 
 
 def _wrap_values(statement: ast.stmt, site: Site) -> None:
