@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import functools
+from typing import Any
 
 from ..facts import model as m
 from ..facts.model import Expr
+from ..facts.swapped import swapped
 from .branching import begin_round, branch, goes_with, is_building, loop_at, note_rounds, round_of_its_own
 from .elements import is_field, iterate, named_entries
 from .frames import Frame
@@ -19,8 +21,9 @@ from .values import OFF, UNKNOWN, Const, Obj, Value, constant
 @evaluates(m.NEW)
 def _new(machine: Machine, frame: Frame, expr: Expr) -> Value:
     _, ident, kind, items = expr
-    obj = machine.allocate(frame, ident, kind)
-    obj = renew(machine, obj)
+    obj = renew(
+        machine, _one_of_two(machine, frame, ident, kind) if not items else machine.allocate(frame, ident, kind)
+    )
     starred = False
     for index, item in enumerate(items):
         value = machine.eval(frame, item)
@@ -36,7 +39,8 @@ def _new(machine: Machine, frame: Frame, expr: Expr) -> Value:
 @evaluates(m.DICT)
 def _dict(machine: Machine, frame: Frame, expr: Expr) -> Value:
     _, ident, pairs = expr
-    obj = renew(machine, machine.allocate(frame, ident, "dict"))
+    made = machine.allocate(frame, ident, "dict") if pairs else _one_of_two(machine, frame, ident, "dict")
+    obj = renew(machine, made)
     for key, item in pairs:
         value = machine.eval(frame, item)
         if key is None:
@@ -50,6 +54,19 @@ def _dict(machine: Machine, frame: Frame, expr: Expr) -> Value:
         settle(obj, field, value)
         machine.put(obj.fields, field, machine.join(obj.fields.get(field, UNKNOWN), value))
     return (obj,)
+
+
+def _one_of_two(machine: Machine, frame: Frame, ident: Any, kind: str) -> Obj:
+    """What an empty display makes. Where a name has what the place had that gets it, `rows, self.rows = self.rows, []`,
+    it is not the object of the round before, which that name has now, but one that takes turns with it."""
+    obj = machine.allocate(frame, ident, kind)
+    if machine.statement not in swapped(frame.facts):
+        return obj
+    turn = ("turn", ident)
+    if frame.allocs.get(turn) is obj:
+        obj = machine.allocate(frame, ("other", ident), kind)
+    frame.allocs[turn] = obj
+    return obj
 
 
 def _entries(machine: Machine, frame: Frame, expr: Expr) -> list[dict[str, Value]] | None:
