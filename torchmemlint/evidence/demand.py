@@ -9,7 +9,7 @@ from ..facts.guarded import own_reads
 from ..facts.model import CALLS_PER_STATEMENT, FunctionFacts, Site
 from ..facts.walk import blocks, calls, last_name, loops, nodes, statements
 from ..interpreter.events import Backward, Store
-from ..interpreter.frames import Frame
+from ..interpreter.frames import Frame, Loop
 from ..interpreter.keys import FRESH, IDENTITY
 from ..interpreter.machine import Machine
 from ..interpreter.values import ATTACHED, FREE, Class, Obj
@@ -135,11 +135,20 @@ class Demand:
             return False
         if store.hook and self.lifetimes.stays_beyond_a_step(store):
             return True
+        trained = [one for one in store.loops if one.kind == "loop" and one.backward and one not in store.birth]
         return (
-            any(loop.backward and loop not in store.birth for loop in store.loops if loop.kind == "loop")
-            and not self.lifetimes.is_released(store)
+            bool(trained)
+            and not (self.lifetimes.is_released(store) and self._may_be_emptied(store, trained))
             and (holder_of(self.machine, store).kind != "local" or _differentiates_one(store))
         )
+
+    def _may_be_emptied(self, store: Store, trained: list[Loop]) -> bool:
+        """Whether a release of a place may come in rounds of these loops: by a function that something calls."""
+        if any(self.lifetimes.emptied_in(store, loop) for loop in trained):
+            return True
+        released = self.lifetimes.released_in(store)
+        every = (function for unit in self.machine.units.values() for function in unit.facts.functions)
+        return any(not released.isdisjoint(function.calls) for function in every)
 
     def _kept_by_itself(self, store: Store) -> bool:
         """An attribute that only the storing function reads: what is differentiated is this call's value, and
