@@ -57,3 +57,40 @@ def test_few_entries(keeps: str) -> None:
 )
 def test_an_entry_for_each_item(keeps: str) -> None:
     check(CROPS.format(keeps))
+
+
+SERVED = """
+import torch.multiprocessing as mp
+
+class Answers:
+    def __init__(self):
+        self.by_key = {}
+
+    def put(self, k, answer):
+        self.by_key[k] = answer  # TML401
+
+ANSWERS = Answers()
+
+def serve(requests, replies):
+    while True:
+        request = requests.get()
+        if request is None:
+            return
+        key, rows = request
+        ANSWERS.put(key, torch.rand(rows, 64))
+        replies.put(key)
+
+def main(steps):
+    requests, replies = mp.Queue(8), mp.Queue(8)
+    worker = mp.Process(target=serve, args=(requests, replies))
+    worker.start()
+    for step in range(steps):
+        requests.put((f"request {step}", 16))
+        print(replies.get())
+    requests.put(None)
+    worker.join()
+"""
+
+
+def test_a_key_of_whoever_asks() -> None:
+    check(SERVED)

@@ -319,8 +319,8 @@ def _kind_of_value(value: Value, depth: int = 4) -> str:
 
 
 def is_one_of_few(key: Expr, frame: Frame) -> bool:
-    """Whether a key says that there are few of its kind, `x.shape`, `(height, width)`, `i % slots`: not by the `name`
-    of whatever it is, nor by that of a file."""
+    """Whether a key says that there are few of its kind, `x.shape`, `(height, width)`, `i % slots`: in its own words,
+    and not by the `name` of whatever it is, nor by that of a file."""
     if kind_of_key((), key, frame) not in (FIXED, KNOWN):
         return False
     parts = key[3] if key[0] == m.NEW else (key,)
@@ -330,7 +330,8 @@ def is_one_of_few(key: Expr, frame: Frame) -> bool:
 def _is_setting(part: Expr) -> bool:
     if part[0] == m.ARITH:
         return bool(part[1] == "Modulo" and part[2][0] not in (m.CONST, m.TEXT))  # no text that is filled in
-    return part[0] in (m.NAME, m.ATTR) and (VAGUE | _FRESH_WORDS).isdisjoint(_words(part))
+    words = set(_words(part)) if part[0] in (m.NAME, m.ATTR) else set()
+    return not words.isdisjoint(_FIXED_WORDS | _LAYER_WORDS) and words.isdisjoint(VAGUE | _FRESH_WORDS)
 
 
 def _words_of_key(key: Expr) -> list[str]:
