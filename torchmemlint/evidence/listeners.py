@@ -10,7 +10,7 @@ from ..facts.knowledge import CLOSERS
 from ..facts.walk import statements
 from ..interpreter.contexts import is_module_level, root
 from ..interpreter.holders import captured, heavy_objects, made_in
-from ..interpreter.values import FEW, SCALAR, Bound, Class, Function, Obj, Partial, Value
+from ..interpreter.values import CONTAINERS, FEW, SCALAR, Bound, Class, Function, Obj, Partial, Value
 from .led_from import line_of_home
 from .places import describe, last_part
 from .unreleased import is_asked, methods_of, methods_that
@@ -53,7 +53,7 @@ def kept_as_listeners(machine: Machine, releases: Releases, program: Program) ->
                 yield Listening(site, what, describe(owner, key, machine).text, note.site, True)
         for obj in _subscribers(value):
             site = _own_line(machine, obj, note)
-            if site is None or site in said or not isinstance(obj.cls, Class) or not _outlived(obj, owner):
+            if site is None or site in said or not isinstance(obj.cls, Class) or not _outlived(machine, obj, owner):
                 continue
             if not _is_done_with(machine, obj) or not _is_heavy(machine, obj):
                 continue
@@ -130,10 +130,18 @@ def _subscribes(obj: Obj, note: Plain) -> Site | None:
     return None
 
 
-def _outlived(obj: Obj, owner: Any) -> bool:
+def _leaves_its_list(machine: Machine, obj: Obj) -> bool:
+    """Whether the list, or table, of its maker that an object is in lets go of its entries: `self.layers.pop()`."""
+    home = obj.home[0] if obj.home is not None else None
+    if type(home) is not Obj or home.kind not in CONTAINERS:
+        return False
+    return any(reset.owner is home and reset.how in ("pop", "clear") and reset.loops for reset in machine.resets)
+
+
+def _outlived(machine: Machine, obj: Obj, owner: Any) -> bool:
     """Whether what keeps the listeners belongs to the process, or was there before the loop, and the object to a round
     of the loop."""
-    rounds = [loop for loop in obj.birth if loop.kind == "loop"]
+    rounds = [loop for loop in (obj.made if _leaves_its_list(machine, obj) else obj.birth) if loop.kind == "loop"]
     if is_module_level(root(owner)):
         return bool(rounds)
     *_, bus = (holder for holder in owner.holders if type(holder) is Obj)  # that has the list
@@ -143,7 +151,8 @@ def _outlived(obj: Obj, owner: Any) -> bool:
 def _is_done_with(machine: Machine, obj: Obj, depth: int = 2) -> bool:
     """Whether it is closed, or has trained something, in the round in which it was made, or nobody but a variable has
     it: the next round makes another one."""
-    if obj not in machine.given_away and (obj.home is None or not isinstance(obj.home[0], Obj)):
+    kept = obj.home is not None and isinstance(obj.home[0], Obj) and not _leaves_its_list(machine, obj)
+    if obj not in machine.given_away and not kept:
         return True
     if obj.home is not None and type(obj.home[0]) is Obj and obj.home[0].kind == "instance" and depth:
         whole = obj.home[0]  # that it is a part of, made and done with in the same round
