@@ -12,18 +12,14 @@ import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
 
 from ..finding import Finding, Retains, Verdict
-from . import judge
 from .client import Server
 from .entry import site
 from .judge import Series
+from .line import PAYLOAD, base, judged_line, limit_ahead, stand_ins
 
 STEPS = 12
-_PAYLOAD = 4096  # bytes of a stand-in for a tensor
-_FEW = 6
-_GOES_ON = 1.7  # times as many hits in twice as many steps
 _MOST_STEPS = 256  # for a limit that the first runs have not come to
 _CALLED = "called from here"  # what the linter says of a place that leads to the flagged one
 # rules that are wrong where what goes in at the line is let go: others hang on who else comes by, and with what
@@ -68,10 +64,12 @@ def verify(case: Case, server: Server, steps: int = STEPS) -> Finding:
         run.without = tuple(doubtful)
         verdict, _ = run.judged(finding.retains)
         if not verdict.confirmed:
-            verdict = _base("inconclusive", _doubt(doubtful), series)
+            verdict = base("inconclusive", _doubt(doubtful), series)
     if verdict.confirmed and case.fixed is not None and verdict.after_fix is None:
         fixed = run.fixed(case.fixed)
         if not fixed.confirmed or _is_mended_there(finding, case):
+            if fixed.confirmed and fixed.reason == verdict.reason:
+                fixed = replace(fixed, status="inconclusive", reason="what it changes is not seen with stand-ins")
             verdict = replace(verdict, after_fix=fixed)
     return replace(finding, verdict=verdict)
 
@@ -154,17 +152,17 @@ class _Runs:
         series, reason = self.series()
         if series is None:
             return _open(reason), None
-        verdict = _verdict(series, retains)
-        limit = _limit(series) if verdict.status == "growing" else None
+        verdict = judged_line(series, retains)
+        limit = limit_ahead(series) if verdict.status == "growing" else None
         if limit is not None and limit[1] <= _MOST_STEPS:  # is there anything more beyond it?
             self._request["steps"] = limit[1]
             series, reason = self.series()
             if series is None:
                 return _open(reason), None
-            verdict, limit = _verdict(series, retains), None
+            verdict, limit = judged_line(series, retains), None
         if limit is not None:
             said = f"the test at line {limit[0]} compares with {limit[1]}, which is more than was run"
-            verdict = _base("inconclusive", said, series)
+            verdict = base("inconclusive", said, series)
         if retains is Retains.PEAK and verdict.status in ("refuted", "growing"):
             verdict = self.without_gradients(verdict, series)
         return verdict, series
@@ -195,7 +193,7 @@ class _Runs:
         if series is None:
             return _open(reason)
         assert self._finding.retains is not None
-        return _verdict(series, self._finding.retains)
+        return judged_line(series, self._finding.retains)
 
     def without_gradients(self, verdict: Verdict, series: Series) -> Verdict:
         """Is the peak lower where the flagged statement records no gradients?"""
@@ -203,141 +201,10 @@ class _Runs:
         if other is None:
             return verdict if verdict.confirmed else _open(reason)
         before, after = series.last["peak"], other.last["peak"]
-        fixed = _base("refuted", f"{_tensors(after)} at the peak", other)
+        fixed = base("refuted", f"{stand_ins(after)} at the peak", other)
         if verdict.confirmed:
             return replace(verdict, after_fix=fixed)
-        if before - after < _LOWER * _PAYLOAD:
+        if before - after < _LOWER * PAYLOAD:
             return replace(verdict, status="refuted", reason="the peak is no lower without recording gradients")
-        said = f"{_tensors(before)} alive at the peak, {_tensors(after)} with no_grad at this line"
+        said = f"{stand_ins(before)} alive at the peak, {stand_ins(after)} with no_grad at this line"
         return replace(verdict, status="peak", reason=said, after_fix=fixed)
-
-
-def _base(status: str, reason: str, series: Series) -> Verdict:
-    account = series.last["account"]
-    tier = "simulated" if account["guessed"] or account["assumed"] or account["passed"] else "replayed"
-    last = series.last
-    seen: dict[str, Any] = {"peak_bytes": last["peak"], "curve": tuple(map(tuple, last["curve"]))}
-    seen["hits"] = tuple(map(tuple, last["sites"]["0"]["samples"]))
-    return Verdict(
-        status, tier, reason, steps=series.steps, device=series.device, torch=last["torch"].split("+")[0], **seen
-    )
-
-
-def _verdict(series: Series, retains: Retains) -> Verdict:
-    """What the flagged statement was seen to do."""
-    record, account = series.last["sites"]["0"], series.last["account"]
-    reason = _untrusted(record, account)
-    if reason:
-        return _base("inconclusive", reason, series)
-    stops = _stops(series)
-    if stops:
-        return _base("refuted", stops, series)
-    if retains is Retains.DELAYED:
-        return _delayed(record, series)
-    path = judge.paths(series).get("0", ())
-    own = judge.own_growth(record)
-    if own is not None and (own[0] >= _PAYLOAD / 4 or own[1] >= 0.5):
-        if account["keyed"] or any("key of" in label or judge.UNKNOWN_KEY in label for label in path):
-            return _base("inconclusive", "whether the keys that it stores under come again is not known", series)
-        size, nodes = own
-        kept = [_tensors(size)] if size >= _PAYLOAD / 4 else []
-        kept += [f"{judge.number(nodes)} autograd nodes"] if nodes >= 0.5 else []
-        said = f"what goes in at this line stays: {' and '.join(kept)} more at each of {record['hits']} hits"
-        verdict = _base("growing", said + _assumptions(account, record), series)
-        figures = {"bytes_per_step": round(size), "nodes_per_step": round(nodes, 2)}
-        return replace(verdict, **figures, path=path, scope=_scope(series))  # type: ignore[arg-type]
-    held = int(record.get("held", 0))
-    if retains is Retains.HELD and held >= _PAYLOAD:
-        said = f"{_tensors(held)} that went in at this line are alive at the end"
-        return replace(_base("held", said + _assumptions(account, record), series), held_bytes=held, path=path)
-    objects = judge.rising(record["objects"])
-    if objects >= 0.5 and retains is Retains.GROWING and not account["keyed"]:
-        said = f"what goes in at this line stays: {_objects(objects)} more at each of {record['hits']} hits"
-        stay = "call" if 2 * record["alive"] > record["objects"][-1][1] else "loop"
-        return replace(_base("growing", said + _assumptions(account, record), series), scope=stay)
-    if record["into"]:
-        return _base("inconclusive", "what it goes into is not known", series)
-    if record["opaque"]:
-        return _base("inconclusive", "of what goes in at this line nothing is known", series)
-    if not record["tensors"]:
-        said = f"reached {record['hits']} times, and no tensor went in at this line"
-        known = retains is Retains.GROWING and 0 < record["given"] == record["plain"]  # numbers and text alone
-        return _base("refuted" if known else "inconclusive", said, series)
-    if own is not None and own[0] > 0:
-        said = f"reached {record['hits']} times, and of what goes in no more than {judge.readable(own[0])} a hit stay"
-        return _base("refuted" if own[0] <= judge.SMALL else "inconclusive", said, series)
-    if record["onto"]:
-        return _base("inconclusive", "it is set on what was handed in, and whether that stays is not known", series)
-    seen = [[(sample[0], sample[what]) for sample in record["samples"]] for what in (1, 2)]
-    if account["again"] and any(map(judge.is_filled_once, seen)):
-        return _base(
-            "inconclusive", "what it goes over are a few items, which came again: too few to tell growth", series
-        )
-    if any(map(judge.is_cut_short, seen)):
-        return _base("inconclusive", "what goes in is let go after a few turns: too few to tell growth", series)
-    return _base("refuted", f"reached {record['hits']} times, and what goes in is let go again", series)
-
-
-def _delayed(record: dict[str, Any], series: Series) -> Verdict:
-    """Whether what goes in stays until the cyclic collector runs, and no longer."""
-    objects = judge.rising(record["objects"])
-    if objects < 0.5:
-        return _base("inconclusive", f"reached {record['hits']} times, and no object more stays at any", series)
-    if record["alive"] > 0.5 * record["objects"][-1][1]:
-        return _base("inconclusive", "what goes in stays even when cycles have been collected", series)
-    said = f"{_objects(objects)} more at each of {record['hits']} hits, until the cyclic collector runs"
-    return _base("delayed", said, series)
-
-
-def _limit(series: Series) -> tuple[int, int] | None:
-    """A test that leads to the flagged line and compares a number with another which it has come nearer to and not
-    reached: the line of the test and the limit."""
-    counts: dict[str, list[int]] = series.last["account"]["counts"]
-    found = [(int(line), limit) for line, (first, last, limit) in counts.items() if first < last < limit]
-    return max(found, key=lambda pair: pair[1]) if found else None
-
-
-def _stops(series: Series) -> str:
-    """How the flagged line stops being reached while the program goes on; empty if it does not."""
-    few, many = (run["sites"]["0"]["hits"] for run in series.runs[:2])
-    if many >= _GOES_ON * few or many > series.steps:  # with more than one a step, something else may have ended it
-        return ""
-    return f"reached {few} times in {series.runs[0]['steps']} steps, and {many} times in {series.steps}: it is bounded"
-
-
-def _untrusted(record: dict[str, Any], account: dict[str, Any]) -> str:
-    """Why nothing can be said; empty if something can."""
-    if not record["hits"]:
-        return "the flagged line is not reached with stand-ins"
-    failed = sorted(set(map(int, account["healed"])) & set(account["slice"]))
-    if failed:
-        said = account["healed"][str(failed[0])]
-        return f"line {failed[0]}, which it depends on, cannot be run with stand-ins: {said}"
-    if record["hits"] < _FEW:
-        return f"the flagged line was reached {record['hits']} times: too few to tell growth"
-    return ""
-
-
-def _assumptions(account: dict[str, Any], record: dict[str, Any]) -> str:
-    """What a confirmed verdict takes for granted."""
-    said = []
-    if account["assumed"]:
-        rows: Sequence[int] = sorted(set(account["assumed"]))
-        said.append(f"the test at line {rows[0]} to lead here")
-    if record["into"]:
-        said.append("what it goes into for a list")
-    return f" (taking {' and '.join(said)})" if said else ""
-
-
-def _scope(series: Series) -> str:
-    return "call" if series.growth("bytes", "left") > judge.SMALL or series.growth("nodes", "left") >= 0.5 else "loop"
-
-
-def _objects(count: float) -> str:
-    return f"{judge.number(count)} object{'s' * (round(count, 1) != 1)}"
-
-
-def _tensors(size: float) -> str:
-    """Bytes of stand-ins say nothing: how many of them there are does."""
-    count = size / _PAYLOAD
-    return f"{judge.number(count)} stand-in tensor{'s' * (round(count, 1) != 1)}"
