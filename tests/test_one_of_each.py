@@ -6,6 +6,7 @@ import pytest
 from snippets import check, check_innocent
 
 LOADERS = """
+import itertools
 from torch.utils.data import DataLoader
 
 class Rows(torch.utils.data.Dataset):
@@ -15,7 +16,13 @@ class Rows(torch.utils.data.Dataset):
     def __getitem__(self, i):
         return torch.rand(8)
 
-def main(steps):
+def draw(iterators, name):
+    try:
+        return next(iterators[name])
+    except StopIteration:
+        return None
+
+def main(steps, few=8):
     loaders = {{name: DataLoader(Rows(), batch_size=8, num_workers=1) for name in "ab"}}
     iterators = {{name: iter(loader) for name, loader in loaders.items()}}
     every = []
@@ -27,9 +34,20 @@ ONE_OF_EACH = {
     "a list": "rows = [next(batches) for batches in iterators.values()]",
     "a table": "rows = {name: next(iterators[name]) for name in iterators}",
     "a loop": "rows = []\n        for batches in iterators.values():\n            rows.append(next(batches))",
+    "by a helper": "rows = {name: draw(iterators, name) for name in iterators}",
+    "by calls": "rows = [ask() for ask in [lambda: next(iterators['a']), lambda: next(iterators['b'])]]",
     "of loaders": "rows = [next(iter(loader)) for name, loader in loaders.items()]",
 }
+A_FEW = {
+    "by number": "rows = []\n        for i, batch in enumerate(loaders['a']):\n            if i == 4:\n"
+    "                break\n            rows.append(batch)",
+    "by how many there are": "rows = []\n        for batch in loaders['a']:\n            rows.append(batch)\n"
+    "            if len(rows) >= few:\n                break",
+    "at most": "rows = [batch for batch in itertools.islice(loaders['a'], 4)]",
+}
 MORE = {
+    "until a limit": "rows = []\n        for i, batch in enumerate(loaders['a']):\n            if i == steps:\n"
+    "                break\n            rows.append(batch)  # TML409",
     "of all steps": "for batches in iterators.values():\n            every.append(next(batches))  # TML409\n"
     "        rows = every[-2:]",
     "of two in turn": "rows = every\n        for i in range(99):\n"
@@ -41,6 +59,11 @@ MORE = {
 @pytest.mark.parametrize("name", ONE_OF_EACH)
 def test_one_of_each(name: str) -> None:
     check_innocent(LOADERS.format(ONE_OF_EACH[name]))
+
+
+@pytest.mark.parametrize("name", A_FEW)
+def test_a_few_batches(name: str) -> None:
+    check_innocent(LOADERS.format(A_FEW[name]))
 
 
 @pytest.mark.parametrize("name", MORE)

@@ -17,6 +17,7 @@ from ..interpreter.machine import Machine
 from ..interpreter.values import UNKNOWN, Obj, Value
 from ..interpreter.weights import heavy
 from .collected import growing
+from .few_rounds import has_few_rounds
 from .lifetimes import Lifetimes
 from .one_of_each import gains_one_of_each
 from .places import describe, in_test
@@ -59,8 +60,10 @@ def handed_over(machine: Machine, lifetimes: Lifetimes, *, by_name: bool) -> Ite
             continue  # on their way to whoever takes them out
         if _is_of_workers(store.frame, loop) or lifetimes.emptied_in(store, loop):
             continue
-        if (store.how == "keyed" and store.key_kind == KNOWN) or gains_one_of_each(store):
-            continue  # the entry goes with the next round, or there are no more than sources
+        if store.how == "keyed" and store.key_kind == KNOWN:
+            continue  # the entry goes with the next round
+        if gains_one_of_each(store) or has_few_rounds(store.frame, loop):
+            continue  # no more than sources, or a sample
         place = describe(store.owner, store.key, machine)
         holder = place.text
         nodes = {node for tensor in store.tensors for node in derivation.names_of(tensor.node)}

@@ -1,5 +1,5 @@
 """Loops that take one item from each of several sources: `[next(batches) for batches in iterators]` is as long as the
-list of these, however often it is made."""
+list of these, however often it is made; also by a helper that asks the source of a name, `self.draw(name)`."""
 
 from __future__ import annotations
 
@@ -26,9 +26,18 @@ def _takes_one_of_each(frame: Frame, loop: Loop) -> bool:
     caller: Frame | None = frame
     while caller is not None:
         for items, asked in _rounds(caller, loop.site):
-            return any(_asks(call, {part for part in nodes(items) if part[0] == m.NAME}) for call in asked)
+            names = {part for part in nodes(items) if part[0] == m.NAME}
+            return any(_asks(call, names) or _has_asked(caller, call, names) for call in asked)
         caller = caller.caller
     return False
+
+
+def _has_asked(frame: Frame, call: Expr, names: set[Expr]) -> bool:
+    """`draw()`; `self.draw(name)`, of a function that asks for the next item."""
+    if call[2] in names:
+        return not call[3]
+    inner = (one for key, one in frame.children.items() if key[0] == call[1])
+    return not names.isdisjoint(call[3]) and any("next" in one.facts.calls for one in inner)
 
 
 def _rounds(frame: Frame, site: Any) -> Iterator[tuple[Expr, list[Expr]]]:
