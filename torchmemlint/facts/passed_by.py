@@ -260,7 +260,7 @@ def _cancelled(facts: FileFacts, function: FunctionFacts, table: Expr, cancelled
     if walk.sound or walk.found is None or (walk.husk and _are_futures(facts, table)):
         return None
     keys = (key for one in statements(function.body) for place, key in taken(one) if place == table)
-    if not all(_is_known(function, key) for key in keys):
+    if not all(_is_known(function, table, key) for key in keys):
         return None
     return PassedBy(walk.found, function.name, "cancelled")
 
@@ -269,12 +269,15 @@ def _suspends(block: tuple[Stmt, ...]) -> bool:
     return any(node[0] == m.AWAIT for one in statements(block) for node in expressions_of(one))
 
 
-def _is_known(function: FunctionFacts, key: Expr) -> bool:
-    """Whether a key was there before the waiting: a parameter, or a part of one, that is not bound anew."""
+def _is_known(function: FunctionFacts, table: Expr, key: Expr) -> bool:
+    """Whether a key was there before the waiting: a parameter, or a part of one, that is not bound anew; or what the
+    function has made, and put the entry there with: `key = next(self.ids); self.table[key] = x`."""
     root = root_of(key)
-    given = {param.name for param in function.params}
-    bound = any(root in targets(statement) for statement in statements(function.body))
-    return root[0] == m.NAME and root[1] in given and not bound
+    bound = [statement for statement in statements(function.body) if root in targets(statement)]
+    if root[0] != m.NAME or not bound:
+        return root[0] == m.NAME and any(param.name == root[1] for param in function.params)
+    put = any((m.ITEM, table, key) in targets(statement) for statement in statements(function.body))
+    return put and len(bound) == 1 and bound[0][0] == m.ASSIGN and not _suspends((bound[0],))
 
 
 def _are_futures(facts: FileFacts, table: Expr) -> bool:
