@@ -147,6 +147,8 @@ def _gone_through(reader: Reader, function: FunctionFacts, records: Expr, stored
         for one in statements(function.body)
         if records not in targets(one) and number != one[1] // m.CALLS_PER_STATEMENT
     )
-    if reader.escapes or set(function.inner) - reader.chosen_by:  # another function in it may have one of the records
+    inside = [reader.facts.functions[one] for one in set(function.inner) - reader.chosen_by] if reader.facts else []
+    named = {records, *reader.all, *reader.each}  # which another function in it may have
+    if reader.escapes or any(one.inner or any(part in named for part in expressions(one.body)) for one in inside):
         return None
     return reader.names

@@ -13,6 +13,7 @@ from ..facts import model as m
 from ..facts.model import ClassFacts, Expr, FileFacts, FunctionFacts, Site, Stmt
 from ..facts.program import expressions, targets, text
 from ..facts.walk import calls, heads, last_name, root_of, statements
+from .asked_by_methods import attributes_asked_by
 from .step_values import given_to_models, is_figure, is_light, keeps_step_values, made_from
 
 _PAIRS = (
@@ -181,7 +182,7 @@ class Reader:
         elif expr[0] == m.ITEM and self._is_one(expr[1]):
             self._read(expr[2])
         elif self.attributes and expr[0] == m.ATTR and self._is_one(expr[1]) and expr[2] not in _OF_DICTIONARIES:
-            self._read((m.CONST, expr[2]))
+            self._ask(expr[2])
         elif expr[0] == m.CALL and expr[2][0] == m.ATTR and expr[2][2] == "get" and self._is_one(expr[2][1]):
             self._read(expr[3][0] if expr[3] else None)
         elif expr[0] == m.COMPARE and expr[1] in ("In", "NotIn") and self._is_one(expr[3]):
@@ -244,7 +245,7 @@ class Reader:
         if key[1] not in self.chosen_by:
             self.chosen_by.add(key[1])
             one = (m.NAME, function.params[0].name) if function.params else ()
-            reader = Reader(self.outputs, attributes=self.attributes, places=self.places)
+            reader = Reader(self.outputs, self.facts, attributes=self.attributes, places=self.places)
             reader.each.add(one)
             reader.body(statements(function.body))
             self.keys |= reader.keys
@@ -253,6 +254,15 @@ class Reader:
 
     def _is_length(self, expr: Expr) -> bool:
         return bool(expr[0] == m.CALL and expr[2] == (m.NAME, "len") and any(map(self._are_several, expr[3])))
+
+    def _ask(self, name: str) -> None:
+        """`run.score` of an object; `run.row()` reads what the method does, if one class of the file has it."""
+        of_method = None if self.facts is None else attributes_asked_by(self.facts, name)
+        if of_method is None:
+            self._read((m.CONST, name))
+        else:
+            self.keys |= {(m.CONST, one) for one in of_method if one}
+            self.escapes |= "" in of_method
 
     def _read(self, key: Expr | None) -> None:
         if key is not None and self.places and key[0] == m.CONST and type(key[1]) is int:
