@@ -4,6 +4,7 @@ made with it: the sampler that was given to it last, the pipeline that is shown.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import chain
 from typing import NamedTuple
 
 from ..facts import model as m
@@ -40,7 +41,8 @@ def held_elsewhere(machine: Machine, program: Program) -> Iterator[HeldElsewhere
             continue
         owner, name, value = note.detail
         gone = {id(atom) for atom in value if type(atom) is Obj and atom.weight > 1 and has_parameters(atom)}
-        for text, holder, part in _parts_of_globals(machine, owner) if gone else ():
+        parts = chain(_parts_of_globals(machine, owner), _parts_beside(machine, owner, name)) if gone else ()
+        for text, holder, part in parts:
             if (
                 text not in said
                 and reaches(holder.fields[part], gone, but=owner, kinds=_OWNERS)
@@ -69,6 +71,22 @@ def _parts_of_globals(machine: Machine, owner: Obj | Frame) -> Iterator[tuple[st
             for atom in value:
                 if type(atom) is Obj and atom.kind == "instance" and atom is not owner and not atom.unknown:
                     yield from ((f"{name}.{part}", atom, part) for part in atom.fields if part[:1] != "$")
+
+
+def _parts_beside(machine: Machine, owner: Obj | Frame, dropped: str) -> Iterator[tuple[str, Obj, str]]:
+    """What objects that are globals beside the one that lets go, in the file itself, were given after they were made,
+    but for such an object: that is spoken of by its own name."""
+    if owner is not machine.module_frame:
+        return
+    values = {name: value for name, value in machine.module_frame.vars.items() if name != dropped}
+    known = [atom for value in values.values() for atom in value if type(atom) is Obj]
+    for name, value in values.items():
+        for atom in value:
+            if type(atom) is Obj and atom.kind == "instance" and not atom.unknown and not atom.is_put_off:
+                for part, inside in atom.fields.items():
+                    named = part[:1] == "$" or any(one is other for one in inside for other in known)
+                    if not named and _given_at(machine, atom, part):
+                        yield f"{name}.{part}", atom, part
 
 
 def _let_go(machine: Machine, holder: Obj, part: str) -> bool:

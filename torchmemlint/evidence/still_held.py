@@ -137,7 +137,7 @@ def still_held_by_globals(machine: Machine, program: Program) -> Iterator[StillH
             continue
         gone = {id(atom) for atom in value if type(atom) is Obj and atom.weight > 1 and has_parameters(atom)}
         held = [other for other, kept in scope.vars.items() if other != name and reaches(_objects(kept), gone)]
-        if held and _let_go_with(program, place).isdisjoint(held):
+        if held and _let_go_with(program, place, wholes=True).isdisjoint(held):
             seen.add(note.site)
             whose = _whose(place, note.site, name, "")
             whose = f"{whose}." if whose else ""
@@ -174,19 +174,21 @@ def _no_optimizer(value: Value) -> Value:
     return tuple(atom for atom in value if type(atom) is not Obj or atom.kind != "optimizer")
 
 
-def _let_go_with(program: Program, place: Place) -> set[str]:
-    """The attributes that a function binds or lets go of, itself or one that it calls, or that calls it."""
+def _let_go_with(program: Program, place: Place, *, wholes: bool = False) -> set[str]:
+    """The attributes that a function binds or lets go of, itself or one that it calls, or that calls it; with the
+    `wholes` that have them, `noise` of `noise.sampler = None`."""
     name = place.facts.name
     callers = {other.facts.name for other in program.places if name in other.facts.calls}
     around = [other for one in {name, *callers, *place.facts.calls} for other in program.by_name.get(one, ())]
     around += [one for caller in callers for other in program.by_name[caller] for called in other.facts.calls
                for one in program.by_name.get(called, ())]  # fmt: skip
-    return {
-        one.rpartition(".")[2]
+    names = {
+        one
         for other in around
         for statement in statements(other.facts.body)
         for one in (*given_up(statement), *(map(text, targets(statement)) if other.facts is place.facts else ()))
     }
+    return {part for one in names for part in (one.split(".") if wholes else (one.rpartition(".")[2],))}
 
 
 def rest_of(block: Block, site: Site, loop: Stmt | None = None) -> Rest | None:

@@ -58,6 +58,7 @@ from typing import TYPE_CHECKING
 from ...evidence.emptied import bound_while_emptied, emptied_while_held
 from ...evidence.forgotten import forgotten, undone
 from ...evidence.given_parts import held_by_locals, held_by_parts
+from ...evidence.held_elsewhere import held_elsewhere
 from ...evidence.left_loaded import left_loaded
 from ...evidence.next_rounds import left_for_next_round
 from ...evidence.part_torn_down import parts_torn_down
@@ -146,7 +147,10 @@ def check(evidence: Evidence) -> Iterator[Report]:
             related=((held.bound, "bound here"),),
             remedy=Remedy("drop-also", names, sure=False) if "." not in names else None,
         )
-    by_globals = still_held_by_globals(evidence.machine, evidence.program)
+    by_globals = list(still_held_by_globals(evidence.machine, evidence.program))
+    if by_globals:  # TML301 speaks of what an object was given after it was made, where it was given
+        given = {one.drop for one in held_elsewhere(evidence.machine, evidence.program) if one.site != one.drop}
+        by_globals = [one for one in by_globals if one.site not in given]
     by_text = evidence.across(held_by_parts, own=EMPTIES)
     for held in (*still_held_beside(evidence.machine, evidence.program), *by_globals, *by_text):
         if held.site not in reported:
