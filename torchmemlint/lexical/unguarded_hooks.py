@@ -14,6 +14,7 @@ from ..facts import model as m
 from ..facts.model import Expr, FileFacts, FunctionFacts, Site, Stmt
 from ..facts.program import targets
 from ..facts.walk import blocks, calls, calls_of, expressions_of, last_name, names_of, nodes, root_of, statements
+from .gone_on import goes_on_after_an_error
 
 _ON_MODULES = frozenset(
     f"register_{kind}_hook" for kind in ("forward", "forward_pre", "backward", "full_backward", "full_backward_pre")
@@ -49,7 +50,7 @@ def unguarded_hooks(facts: FileFacts) -> Iterator[Unguarded]:
         fixture = any(last_name(one) == "fixture" for one in function.decorators)  # its end runs in any case
         if _is_by_itself(function) and not fixture and not function.name.startswith("test_"):
             found = file.left_by(function)
-            if found is not None:
+            if found is not None and goes_on_after_an_error(facts, function):
                 yield found
 
 
