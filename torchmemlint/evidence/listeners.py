@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from ..facts.model import Site
     from ..facts.program import Program
     from ..facts.releases import Releases
-    from ..interpreter.events import Plain
+    from ..interpreter.events import Plain, Reset
     from ..interpreter.frames import Frame
     from ..interpreter.machine import Machine
 
@@ -184,17 +184,24 @@ def _is_heavy(machine: Machine, obj: Obj) -> bool:
 
 
 def _is_taken_out(machine: Machine, owner: Any, obj: Obj) -> bool:
-    """Whether something empties the list, or takes this object's methods, or one cannot tell what, out of it."""
+    """Whether something empties the list, or takes this object's methods, or one cannot tell what, out of it; or takes
+    them out of another entry of the same table, `table.setdefault(event, [])`: which one it is a run cannot tell."""
     holders = tuple(owner.holders) if type(owner) is Obj else ()
     homes = [part.home for part in holders if type(part) is Obj]  # what holds the list, and under which name
+    table = owner.home if type(owner) is Obj and owner.home is not None and owner.home[1] == "*" else None
     return any(
-        (reset.owner is owner or (reset.owner, reset.key) in homes)
+        (reset.owner is owner or (reset.owner, reset.key) in homes or _is_beside(reset, table))
         and reset.frame.name != "__init__"
         and (not reset.item or obj in _subscribers(reset.item))
         and not _by_itself(reset.frame, (obj, *holders))
         for reset in machine.resets
         if type(reset.owner) is Obj
     )
+
+
+def _is_beside(reset: Reset, table: tuple[Obj | Frame, str] | None) -> bool:
+    """Whether something in so many words is taken out of an entry of a table."""
+    return table is not None and bool(reset.item) and type(reset.owner) is Obj and reset.owner.home == table
 
 
 def _by_itself(frame: Frame, those: Sequence[Any]) -> bool:
