@@ -31,6 +31,7 @@ from .kept import is_loaded
 from .led_from import line_of_home
 from .let_go import measured
 from .places import describe
+from .replaced_in_queues import takes_the_one_before
 
 _HOLDS_BACK = ("acquire", "join", "wait", "result", "recv")
 _TAKES = ("get", "recv")
@@ -58,7 +59,7 @@ def unbounded_puts(machine: Machine) -> Iterator[Put]:
             continue
         if _held_back(loops(frame.facts.body)) or _callers_wait(frame) or _answered(frame, site):
             continue
-        if _waits_for_what_it_put(frame, site):
+        if _waits_for_what_it_put(frame, site) or takes_the_one_before(frame, site):
             continue
         if _waited_for(frame, site) or _follow_one_another(frame, site) or _are_parts_of_one(frame, site):
             continue
