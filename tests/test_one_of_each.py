@@ -39,6 +39,8 @@ ONE_OF_EACH = {
     "of loaders": "rows = [next(iter(loader)) for name, loader in loaders.items()]",
 }
 A_FEW = {
+    "arrays of them": "rows = []\n        for i, batch in enumerate(loaders['a']):\n            if i >= few:\n"
+    "                break\n            rows.append(batch.numpy())",
     "by number": "rows = []\n        for i, batch in enumerate(loaders['a']):\n            if i == 4:\n"
     "                break\n            rows.append(batch)",
     "by how many there are": "rows = []\n        for batch in loaders['a']:\n            rows.append(batch)\n"

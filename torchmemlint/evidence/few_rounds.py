@@ -19,11 +19,15 @@ def has_few_rounds(frame: Frame, loop: Loop) -> bool:
     """Whether a loop of a function ends by its count: of its rounds, or of what it has put away."""
     caller: Frame | None = frame
     while caller is not None:
-        limits = list(_limits(caller.facts, loop.site))
-        if limits:
-            return any(_is_small(caller.facts, limit) for limit in limits)
+        if any(_limits(caller.facts, loop.site)):
+            return ends_after_a_few(caller.facts, loop.site)
         caller = caller.caller
     return False
+
+
+def ends_after_a_few(function: FunctionFacts, site: Any) -> bool:
+    """Likewise, of the loop or comprehension at a site of a function."""
+    return any(_is_small(function, limit) for limit in _limits(function, site))
 
 
 def _limits(function: FunctionFacts, site: Any) -> Iterator[Expr]:

@@ -9,6 +9,7 @@ from ..facts.model import CALLS_PER_STATEMENT, Expr, FunctionFacts, Stmt
 from ..facts.program import targets
 from ..facts.walk import calls_of, loops
 from ..interpreter.machine import Machine
+from .few_rounds import ends_after_a_few
 from .places import in_test
 
 _EMPTIES = ("clear", "pop", "popleft")
@@ -29,7 +30,9 @@ def collected_arrays(machine: Machine) -> Iterator[tuple[int, str]]:
 
 def _collected(function: FunctionFacts, site: int) -> tuple[Stmt, str] | None:
     ordinal = site // CALLS_PER_STATEMENT
-    for _, inside in reversed(loops(function.body)):  # the outermost first
+    for loop, inside in reversed(loops(function.body)):  # the outermost first
+        if ends_after_a_few(function, loop[1]):
+            continue
         made = next((one for one in inside if one[1] // CALLS_PER_STATEMENT == ordinal), None)
         place = None if made is None else _gains(made, site)
         if made is not None and place is not None and not any(_lets_go(one, place) for one in inside):
