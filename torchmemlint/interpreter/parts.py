@@ -102,15 +102,14 @@ def kind_of_call(args: list[Any]) -> str:
 def _takes_few(machine: Machine, frame: Frame, index: tuple[Expr, ...]) -> bool:
     """Whether an index takes few of many along some dimension, and all along others: `[:, 0]`, `[..., -1, :]`.
     Where numbers come first, `[0, 0, :]`, they mostly take dimensions away that have one element."""
-    if len(index) == 2 and index[0][0] == m.NAME and _is_last_of(index[1]) and is_number(frame, index[0]):
-        return True  # `states[i, lengths[i] - 1]`: of each row one
+    *numbers, each, last = index if len(index) > 1 else (*index, *index)
+    if each[0] == m.NAME and _is_last_of(last) and is_number(frame, each) and all(map(_is_a_number, numbers)):
+        return True  # `states[i, lengths[i] - 1]`, `layers[-1, i, length - 1]`: of each row one
     if index[0][0] not in (m.SLICE, m.TEXT):
         return False
     few = whole = 0
     for each in index:
-        if each[0] == m.UNARY:
-            each = each[1]
-        if each[0] == m.CONST and isinstance(each[1], int) and not isinstance(each[1], bool):
+        if _is_a_number(each):
             few += 1
         elif each[0] == m.TEXT or (each[0] == m.SLICE and not any(each[1:])):  # of texts there is only the ellipsis
             whole += 1
@@ -127,6 +126,11 @@ def _is_last_state(base: Expr, index: tuple[Expr, ...]) -> bool:
         return False
     rest = all(each[0] == m.TEXT or (each[0] == m.SLICE and not any(each[1:])) for each in index[2:])
     return rest and (len(index) > 2 or not _OF_STEPS.isdisjoint(_name(base).lower().split("_")))
+
+
+def _is_a_number(index: Expr) -> bool:
+    value = index[1] if index[0] == m.UNARY else index
+    return bool(value[0] == m.CONST and type(value[1]) is int)
 
 
 def _is_last_of(index: Expr) -> bool:
