@@ -30,6 +30,7 @@ from .values import (
     Value,
     constant,
     is_light,
+    is_loader,
 )
 
 
@@ -211,7 +212,3 @@ def _dynamic_attribute(machine: Machine, frame: Frame, name: str, args: list[Val
     for atom in args[0]:
         result = machine.join(result, get_attribute(machine, frame, atom, key))
     return result
-
-
-def is_loader(value: Value) -> bool:
-    return any(type(atom) is Obj and atom.kind == "loader" for atom in value)

@@ -7,7 +7,7 @@ from typing import Any
 
 from ..facts.knowledge import PROCESS_CALLBACKS
 from ..facts.model import Site
-from .builtins import copy_container, is_loader, start_as
+from .builtins import copy_container, start_as
 from .callbacks import bound_to
 from .containers import set_limit, start_entries
 from .context_variables import context_variable
@@ -36,6 +36,7 @@ from .values import (
     Tensor,
     Value,
     constant,
+    is_loader,
 )
 
 _MOST = 6  # names that a value may be

@@ -15,7 +15,22 @@ from .frames import Frame
 from .imagined import imagined_module
 from .machine import Machine
 from .processes import pool_method
-from .values import ATTACHED, LIGHT, OFF, ON, UNKNOWN, Bound, Class, Function, Kwargs, Method, Obj, Partial, Value
+from .values import (
+    ATTACHED,
+    LIGHT,
+    OFF,
+    ON,
+    UNKNOWN,
+    Bound,
+    Class,
+    Function,
+    Kwargs,
+    Method,
+    Obj,
+    Partial,
+    Value,
+    is_loader,
+)
 from .weights import heavy
 
 
@@ -176,6 +191,8 @@ def run_in_thread(
         else:
             given = args[1:] if name == "submit" else [machine.iterate(frame, value) for value in args[1:]]
         outer = machine.loops
+        if "map" in name and any(is_loader(value) for value in args[1:]):
+            machine.note("cycled", site, frame, (name, True))  # takes all before it gives the first result [docs]
         if "map" in name:  # one call for each item
             machine.loops = (*outer, loop_at(machine, frame, ("each", site)))
             begin_round(machine, machine.loops[-1])

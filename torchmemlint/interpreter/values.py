@@ -332,6 +332,10 @@ IDENT: Final = Light("identity")  # `id(tensor)`: says which object it is, not w
 NOTHING: Value = (Const(None),)
 
 
+def is_loader(value: Value) -> bool:
+    return any(type(atom) is Obj and atom.kind == "loader" for atom in value)
+
+
 def constant(value: Value) -> Any:
     """The constant that a value is, else `Ellipsis`."""
     if len(value) == 1 and type(value[0]) is Const:

@@ -2,7 +2,8 @@
 
 ## What it does
 Reports `itertools.cycle(loader)`, where the argument is a `DataLoader` or is
-named as one; with low confidence also `list(loader)`. And a branch of
+named as one; with low confidence also `list(loader)`. Likewise
+`executor.map(score, loader)` of a pool of threads. And a branch of
 `itertools.tee` over batches that is looked at once and then stays bound while
 the other one is gone through, or that each pass splits anew.
 
@@ -13,8 +14,11 @@ after batch, augmented once and never again: memory grows until the first pass
 is over and stays at that height. The later passes also repeat the first one's
 order and augmentation. `tee` keeps what one branch has given until the other
 has given it too: a branch that nobody advances keeps all that follows.
+`map` of an executor submits one call for each item before it returns, however
+few threads there are, so all batches are loaded at once.
 
 ## When it is fine
+- `map` over paths or indices, each of which its call loads by itself.
 - A generator that starts the loader anew each time:
   `while True: yield from loader`.
 - `cycle` over a short list of names or devices.
@@ -27,7 +31,8 @@ To look at the first batch: `first = next(batches)`, and
 `itertools.chain([first], batches)`.
 
 ## References
-- Python documentation, `itertools.cycle`: "saving a copy of each".
+- Python documentation, `itertools.cycle`: "saving a copy of each";
+  `Executor.map`: the iterables are collected immediately rather than lazily.
 - Bytes per batch: measured by this rule's fixtures.
 """
 
@@ -53,6 +58,7 @@ code = "TML308"
 name = "loader-cycled"
 retains: Retains | None = Retains.GROWING
 
+_TAKES_ALL = ("map", "imap", "imap_unordered", "map_async", "starmap")  # of executors and pools of threads
 _CONFIDENCE = {  # a list of everything may be what is wanted
     (True, True): Confidence.HIGH,
     (True, False): Confidence.MEDIUM,
@@ -76,6 +82,9 @@ def check(evidence: Evidence) -> Iterator[Report]:
     names = _names(evidence, set(noted)) if noted else {}
     for site, (function, known) in sorted(noted.items()):
         argument = names.get(site, "")
+        if function in _TAKES_ALL:
+            yield _mapped(site, function)
+            continue
         named = "loader" in argument.lower() and function == "cycle"
         if known or named:
             confidence = _CONFIDENCE[function == "cycle", known]
@@ -99,6 +108,20 @@ def _cycled(site: Site, words: str, function: str, confidence: Confidence) -> Re
         holder=function,
         release="start the loader anew for each pass: `while True: yield from loader`",
         remedy=Remedy("restart", sure=False),
+    )
+
+
+def _mapped(site: Site, function: str) -> Report:
+    return Report(
+        site=site,
+        message=(
+            f"`{function}` takes every batch of the loader before it gives back the first result: those that no thread "
+            "has come to yet are all in memory; submit a few at a time"
+        ),
+        confidence=Confidence.MEDIUM,
+        value="every batch that waits for a thread",
+        holder="the executor's queue",
+        release="submit a batch when the result of an earlier one has been taken",
     )
 
 
