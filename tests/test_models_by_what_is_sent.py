@@ -65,6 +65,7 @@ def test_a_parameter_that_says_nothing() -> None:
             "if len(self.models) > 2:\n                self.models.pop(next(iter(self.models)))",
         ),
         ('payload["model"]', "assert model_name in SUPPORTED", "pass"),
+        ('payload["model"]', "print(self.configs[model_name])", "pass"),
         (
             'payload["model"]',
             'if model_name not in ("small", "large"):\n            raise KeyError(model_name)',

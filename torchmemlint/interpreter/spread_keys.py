@@ -18,6 +18,10 @@ if TYPE_CHECKING:
 
 _WRAPPERS = frozenset("tuple sorted frozenset list dict str repr hash float".split())
 _PARTS = ("items", "values")
+_SAYS_WHICH = frozenset(
+    """available supported allowed known valid choices config configs configured settings specs paths registry
+    registered catalog zoo""".split()
+)
 _SENT = frozenset("request req payload".split())
 _IMPLIED = ("self", "cls", "mcs", "mcls", "klass")
 _DRAWS = frozenset("uniform random gauss normalvariate expovariate betavariate rand randn".split())
@@ -112,7 +116,9 @@ def _is_one_of_a_few(key: Expr, body: tuple[Stmt, ...]) -> bool:
 
 
 def _is_constant(table: Expr) -> bool:
-    return table[0] in (m.NAME, m.ATTR) and str(table[-1]).isupper()
+    """`CONFIGS`, or what is called so that it says which ones there are: `self.supported`."""
+    named = str(table[-1]) if table[0] in (m.NAME, m.ATTR) else ""
+    return named.isupper() or not _SAYS_WHICH.isdisjoint(named.lower().strip("_").split("_"))
 
 
 def is_drawn(name: Expr, frame: Frame | None) -> bool:
