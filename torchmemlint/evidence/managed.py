@@ -8,8 +8,8 @@ from typing import NamedTuple
 from ..facts import model as m
 from ..facts.emptying import BOUND, BUILDERS, emptyings
 from ..facts.model import CALLS_PER_STATEMENT, Site
-from ..facts.program import Program
-from ..facts.walk import calls_of, last_name, loops
+from ..facts.program import Program, targets
+from ..facts.walk import calls_of, expressions_of, last_name, loops
 from ..interpreter.contexts import Kept
 from ..interpreter.events import Plain
 from ..interpreter.frames import Loop
@@ -20,6 +20,7 @@ from .kept import is_loaded
 from .led_from import line_of_home
 from .let_go import emptied
 from .places import describe, last_part
+from .service_loops import while_serving
 
 
 class Managed(NamedTuple):
@@ -29,8 +30,8 @@ class Managed(NamedTuple):
 
 
 def kept_by_managers(machine: Machine, program: Program) -> Iterator[Managed]:
-    """`results[game] = record` in processes that each round of a loop starts and waits for, where `results` is a
-    `manager.dict()` from before the loop and nothing is taken out of it."""
+    """`results[game] = record` in processes that each round of a loop starts and waits for, or that serve a queue of
+    tasks, where `results` is a `manager.dict()` from before the loop and nothing is taken out of it."""
     starts = {note.detail[0].site: note for note in machine.plain if note.kind == "worker"}
     seen: set[Site] = set()
     for note in machine.plain:
@@ -44,9 +45,10 @@ def kept_by_managers(machine: Machine, program: Program) -> Iterator[Managed]:
         if not heavy or kept.how not in ("grow", "keyed") or kept.key_kind == KNOWN:
             continue
         rounds = [loop for loop in start.loops if loop.kind == "loop" and loop not in kept.owner.birth]
-        if not _waits_in(start, rounds) or emptied(machine, kept.owner, "*"):
-            continue
         holder = describe(kept.owner, "*", machine).text
+        answered = while_serving(note, kept) and _is_answered(program, last_part(holder))
+        if not (answered or _waits_in(start, rounds)) or emptied(machine, kept.owner, "*"):
+            continue
         site = line_of_home(machine, note.site, *reversed(note.trail), kept.context.site, loops=note.loops)
         if site is not None and site not in seen and not _is_drained(program, last_part(holder)):
             seen.add(site)
@@ -60,6 +62,19 @@ def _is_drained(program: Program, name: str) -> bool:
         for place in program.places
         for one in emptyings(place.facts, name)
     )
+
+
+def _is_answered(program: Program, name: str) -> bool:
+    """Whether a loop puts one task after another into a queue and looks at its result, `results[number]`, in the same
+    round: who collects all of them reads them when the last one is there."""
+    for place in program.places:
+        for _, inside in loops(place.facts.body):
+            puts = any(call[2][0] == m.ATTR and call[2][2] == "put" for one in inside for call in calls_of(one))
+            bound = {target for one in inside for target in targets(one)}
+            read = (part for one in inside for part in expressions_of(one) if part[0] == m.ITEM and part not in bound)
+            if puts and any(last_name(part[1]) == name for part in read):
+                return True
+    return False
 
 
 def _waits_in(start: Plain, rounds: list[Loop]) -> bool:

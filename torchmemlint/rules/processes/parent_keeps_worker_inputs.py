@@ -97,12 +97,12 @@ def check(evidence: Evidence) -> Iterator[Report]:
             site=managed.site,
             message=(
                 f"`{managed.holder}` is the manager's: its process keeps what every one of these processes puts there, "
-                "also when it has been read; take it out, `pop`, when its process has ended"
+                "also when it has been read; take it out, `pop`, where it is read"
             ),
             confidence=Confidence.MEDIUM,
             value="the results of every process",
             holder=managed.holder,
-            release="take each result out of the container, `pop`, when its process has ended",
+            release="take each result out of the container, `pop`, where it is read",
             related=((managed.started, "the processes are made here"),),
         )
     for mapped in left_mapped(evidence.program):
