@@ -27,7 +27,8 @@ def is_switched_off(store: Store) -> bool:
     here = store.site - store.site % m.CALLS_PER_STATEMENT
     for one in statements(store.frame.facts.body) if init is not None else ():
         if one[0] == m.IF and one[2][:2] == (m.ATTR, _SELF) and any(x[1] == here for x in statements(one[3])):
-            set_to = [value for file in _files(store, facts) for value in _set_to(file, one[2][2])]
+            files = _files(store, facts)
+            set_to = [value for file in files for value in _set_to(file, one[2][2], files)]
             if len(set_to) == 1 and set_to[0][0] == m.NAME and _is_never_on(facts, init or 0, set_to[0][1]):
                 return True
             if set_to and all(value in _OFF for value in set_to):
@@ -45,9 +46,9 @@ def _files(store: Store, own: FileFacts) -> list[FileFacts]:
     return found
 
 
-def _set_to(facts: FileFacts, attribute: str) -> list[Expr]:
-    """What an attribute of this name is set to, of whatever object; not by a method that nobody in the file calls, such
-    as `enable_logging()`."""
+def _set_to(facts: FileFacts, attribute: str, files: list[FileFacts]) -> list[Expr]:
+    """What an attribute of this name is set to, of whatever object; not by a method that nobody in these files calls,
+    such as `enable_logging()`."""
     return [
         value
         for function in facts.functions
@@ -55,7 +56,7 @@ def _set_to(facts: FileFacts, attribute: str) -> list[Expr]:
         if one[0] == m.ASSIGN
         for target, value in _bound(one)
         if target[0] == m.ATTR and target[2] == attribute
-        if function.owner < 0 or function.name == "__init__" or _comes_up(facts, function.name)
+        if function.owner < 0 or function.name == "__init__" or _comes_up(files, function.name)
     ]
 
 
@@ -69,9 +70,10 @@ def _bound(assignment: Stmt) -> Iterator[tuple[Expr, Expr]]:
             yield target, value
 
 
-def _comes_up(facts: FileFacts, method: str) -> bool:
+def _comes_up(files: list[FileFacts], method: str) -> bool:
     return any(
         node[0] == m.ATTR and node[2] == method
+        for facts in files
         for function in facts.functions
         for one in statements(function.body)
         for node in expressions_of(one)
