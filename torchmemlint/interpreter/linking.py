@@ -63,7 +63,7 @@ class Project(Protocol):
         """`repeated` if a loop of another file calls a class, a function or a method, `Feed.restart`, of this one."""
 
     def emptied(self, path: str, name: str) -> str | None:
-        """`emptied` if other files empty a global of this one again and again."""
+        """`emptied` if other files empty a global of this one, or what its objects have, again and again."""
 
     def leading(self, path: str) -> list[str]:
         """The programs that import from a file."""

@@ -27,7 +27,6 @@ from .led import said_besides
 from .limits import unreadable
 from .makers import goes_at_once
 
-_OF_GLOBALS = frozenset("TML101 TML102 TML301".split())
 _OF_GRAPHS = frozenset("TML101 TML102 TML105 TML107 TML108 TML201 TML204 TML205".split())
 Spoken = tuple[Rule, Report]
 Place = tuple[str, Location, Location]  # path as the user would name it, start, end
@@ -166,7 +165,7 @@ def _others_tell_better(one: Spoken, facts: FileFacts, text: str, path: str, pro
         _is_without_gradients(one, facts, path, project)
         or _is_without_workers(one, facts, text, path, project)
         or _goes_at_once(one, facts, path, project)
-        or (one[0].code in _OF_GLOBALS and is_emptied_by_others(one[1], facts, path, project))
+        or is_emptied_by_others(one[1], facts, path, project)
     )
 
 

@@ -79,6 +79,19 @@ def meant_by(project: Project, other: str, program: Program, path: str, head: st
     return Meant(frozenset(direct), frozenset(modules), head, method) if direct or modules else None
 
 
+def imports_from(project: Project, other: str, program: Program, path: str) -> bool:
+    """Whether a file imports another, or anything of it."""
+    for dotted in program.imports.values():
+        level = len(dotted) - len(dotted.lstrip("."))
+        module = dotted[level:].rpartition(".")[0]
+        of_package = level - 1 if level and not module else level
+        if project.answer((other, of_package, dotted[level:])) == path:
+            return True
+        if _has(project.answer((other, of_package, module)), path):
+            return True
+    return False
+
+
 def _has(module: str | None, path: str) -> bool:
     """Whether a module is that file, or a package around it, whose `__init__` hands its names on."""
     if module is None or module == path:

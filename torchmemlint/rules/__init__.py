@@ -42,6 +42,7 @@ class Report:
     remedy_site: int | None = None
     said_by: int | None = None
     said_along: tuple[int, ...] = ()
+    by_calls: bool = False  # what grows does so with each call of code that is not seen
 
 
 @dataclass(frozen=True, slots=True)

@@ -470,5 +470,6 @@ def report(
         remedy=None if retention.site % CALLS_PER_STATEMENT == DECORATORS else remedy,
         said_by=retention.store if retention.led else None,
         said_along=retention.store_event.trail if retention.led else (),
+        by_calls=retention.growing and every(retention) == "call",
         remedy_site=retention.store if same_file else retention.site,  # else: let go where it is handed over
     )
