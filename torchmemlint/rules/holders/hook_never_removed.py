@@ -40,6 +40,8 @@ all times because the device is out of memory.
 - The handle is kept and `handle.remove()` is called, by a `close` that somebody
   calls, an `__exit__` or a `finally`. A `__del__` does not help: the hook keeps
   the object, unless the hook is an object of its own that does not refer to it.
+- Nothing goes on after an error: all that call the function, up to `main`, are
+  in the file, and none of them catches anything.
 - The object built the module itself, so both go together.
 - One object for the whole run: its hooks are wanted as long as the model.
 - The file holds tests, `test_*.py` with pytest or unittest.
