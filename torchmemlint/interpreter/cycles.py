@@ -17,9 +17,10 @@ from .events import Plain
 from .frames import Frame
 from .holders import captured, heavy_objects
 from .machine import Machine
-from .values import ATTACHED, MAYBE, Bound, Class, Function, Kwargs, Light, Obj, Partial, Tensor, Value
+from .values import ATTACHED, LEAF, MAYBE, Bound, Class, Function, Kwargs, Light, Obj, Partial, Tensor, Value
 
 _DEPTH = 8
+_FILLED = ("list", "dict", "set", "deque")
 _SELF = (m.NAME, "self")
 _NOT_FOR_VALUES = ("__init__", "__reduce__", "__getstate__", "run", "main", "train", "fit")
 
@@ -143,15 +144,26 @@ def note_given_to_base(
 
 def note_recursion(machine: Machine, function: Function) -> None:
     """An inner function that calls itself is held by its own closure, and with it all that it refers to."""
-    tensors = [
-        name
-        for name, value in captured(function)
-        if any(type(atom) is Tensor and atom.graph != MAYBE and atom.weight > 1 for atom in value)
-    ]
-    arrays = [name for name, value in captured(function) if any(type(a) is Light and a.what == "array" for a in value)]
-    if tensors or arrays:
-        weight = 2 if tensors else 1  # arrays are mostly small: the points of a line, names
-        machine.note("recursion", function.facts.site, function.frame, (function.facts.name, tensors or arrays, weight))
+    machine.note("recursion", function.facts.site, function.frame, function)
+
+
+def _held_by_recursion(machine: Machine, function: Function) -> tuple[list[str], int]:
+    """The names of the tensors that such a function refers to, or of containers that have got some, and how sure they
+    are; or of arrays."""
+    found = {name: value for name, value in captured(function) if name != function.facts.name}
+    tensors = [name for name, value in found.items() if any(map(_is_tensor, value))]
+    emptied = {id(reset.owner) for reset in machine.resets}
+    by_name = function.facts.name in function.facts.calls  # not a wrapper that wraps itself
+    for name, value in found.items() if by_name and not tensors else ():
+        lists = tuple(one for one in value if type(one) is Obj and one.kind in _FILLED and id(one) not in emptied)
+        if any(_is_tensor(one) and one.graph != LEAF for one in machine.reach(lists)):  # parameters are there anyway
+            tensors.append(name)
+    arrays = [name for name, value in found.items() if any(type(a) is Light and a.what == "array" for a in value)]
+    return tensors or arrays, 2 if tensors else 1  # arrays are mostly small: the points of a line, names
+
+
+def _is_tensor(atom: object) -> bool:
+    return type(atom) is Tensor and atom.graph != MAYBE and atom.weight > 1
 
 
 def refers_to(machine: Machine, value: Value, key: Value) -> bool:
@@ -183,10 +195,11 @@ def cycles(machine: Machine) -> Iterator[Cycle]:
         if site < 0 or site in seen:
             continue
         if note.kind == "recursion":
-            name, names, weight = note.detail
             if site == note.site and any(loop.kind == "loop" for loop in note.loops):
-                seen.add(site)
-                yield Cycle(site, f"`{names[0]}`", f"`{name}` refers to itself", weight)
+                names, weight = _held_by_recursion(machine, note.detail)
+                if names:
+                    seen.add(site)
+                    yield Cycle(site, f"`{names[0]}`", f"`{note.detail.facts.name}` refers to itself", weight)
             continue
         owner, name, by_parts = note.detail
         cls = owner.cls if isinstance(owner.cls, Class) else None
