@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from ..facts import model as m
 from ..facts.model import Expr, Site, Stmt
 from ..facts.program import Program
-from ..facts.walk import last_name, nodes, statements
+from ..facts.walk import expressions_of, last_name, nodes, statements
 from ..interpreter.callbacks import held_by
 from .memo import made_once
 
@@ -45,13 +45,24 @@ def process_hooks(machine: Machine, program: Program) -> Iterator[Hooked]:
 
 
 def _is_put_back(program: Program, hook: Expr, set_here: Stmt) -> bool:
-    """Whether something else is bound there which the file does not define: what was there before, or the default."""
+    """Whether something else is bound there which the file does not define: what was there before, or the default; and
+    not by a method that nobody in the file speaks of, which makes the objects."""
     own = {function.name for function in program.facts.functions}
     return any(
         one[0] == m.ASSIGN and one is not set_here and hook in one[2] and last_name(one[3]) not in own
         for place in program.places
         for one in statements(place.facts.body)
+        if not place.cls or place.facts.name.startswith("__") or _is_spoken_of(program, place.facts.name)
     )
+
+
+def _is_spoken_of(program: Program, method: str) -> bool:
+    if method in program.called:
+        return True
+    everything = (
+        part for place in program.places for one in statements(place.facts.body) for part in expressions_of(one)
+    )
+    return any(part[0] == m.ATTR and part[2] == method for part in everything)
 
 
 def _is_chained(note: Plain, hook: Expr) -> bool:
