@@ -70,7 +70,7 @@ def unread_records(machine: Machine, program: Program, retentions: Iterable[Rete
             continue  # who made them keeps them anyway
         if store.site in said or not isinstance(store.owner, Obj) or not is_own_list(store.frame, store.owner, name):
             continue
-        reader = Reader((m.NAME, name), program.facts, attributes=True, places=True)
+        reader = Reader((m.NAME, name), store.frame.unit.facts, attributes=True, places=True)
         read = _gone_through(reader, store.frame.facts, (m.NAME, name), store.site)
         records = store.owner.fields.get("*", ())
         if read and _are_light(machine, [records], read) and not _let_go(machine, records, store.loops):
