@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from ..facts import model as m
-from ..facts.model import CALLS_PER_STATEMENT, Expr, FileFacts, Stmt
+from ..facts.model import Expr, FileFacts, Stmt, statement_of
 from ..facts.program import targets
 from ..facts.walk import statements
 from ..facts.when_missing import absent
@@ -38,10 +38,10 @@ def parting(reset: Reset, store: Store) -> Expr | None:
 def begins_with(store: Store, files: Sequence[FileFacts]) -> bool:
     """Whether an attribute is bound beside another one that was found to be missing: `if self.keys is None: self.keys,
     self.values = k, v`. It has held nothing by then, unless the other one alone is put back."""
-    number = store.site // CALLS_PER_STATEMENT
+    number = statement_of(store.site)
     for statement in statements(store.frame.facts.body):
         for holds, arm in ((True, statement[3]), (False, statement[4])) if statement[0] == m.IF else ():
-            if all(one[1] // CALLS_PER_STATEMENT != number for one in arm):
+            if all(statement_of(one[1]) != number for one in arm):
                 continue
             bound = {target for one in arm for target in targets(one)}
             for place in absent(statement[2], holds):

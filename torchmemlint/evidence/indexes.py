@@ -24,11 +24,11 @@ def is_an_index(store: Store, table: str) -> bool:
     owner = receiver.cls.facts.name if isinstance(receiver, Obj) and isinstance(receiver.cls, Class) else ""
     if "cache" in f"{table} {owner}".lower():
         return False  # which somebody goes through to find an entry, or to know how large it is
-    number = store.site // m.CALLS_PER_STATEMENT
+    number = m.statement_of(store.site)
     keys = [
         place[2]
         for one in statements(store.frame.facts.body)
-        if one[1] // m.CALLS_PER_STATEMENT == number
+        if m.statement_of(one[1]) == number
         for place in targets(one)
         if place[0] == m.ITEM
     ]

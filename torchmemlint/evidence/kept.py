@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from ..facts import model as m
 from ..facts.emptying import BUILDERS, drained
-from ..facts.model import CALLS_PER_STATEMENT, Expr, Site
+from ..facts.model import CALLS_PER_STATEMENT, Expr, Site, statement_of
 from ..facts.passed_by import PassedBy
 from ..facts.program import Program, targets, text
 from ..facts.releases import Releases
@@ -204,7 +204,7 @@ def _grows(kept: Kept, note: Plain) -> bool:
     if kept.key_kind == KNOWN or (kept.key_kind == FIXED and _by_a_setting(frame, note.site)):
         return False  # one for each device or data type, for each size or place in a ring
     birth = kept.owner.birth if isinstance(kept.owner, Obj) else ()
-    if isinstance(kept.owner, Obj) and kept.owner.site // CALLS_PER_STATEMENT in frame.unit.outline.made_when_missing:
+    if isinstance(kept.owner, Obj) and statement_of(kept.owner.site) in frame.unit.outline.made_when_missing:
         birth = kept_since(kept.owner, birth)
     return any(loop.kind in ("loop", "call") and loop not in birth for loop in kept.loops)
 
@@ -313,7 +313,7 @@ def _is_dropped_there(machine: Machine, future: Obj) -> bool:
 
 
 def _is_same_statement(one: Site, other: Site) -> bool:
-    return one // CALLS_PER_STATEMENT == other // CALLS_PER_STATEMENT
+    return statement_of(one) == statement_of(other)
 
 
 def _is_result(value: Expr | None) -> bool:

@@ -7,7 +7,7 @@ from collections.abc import Container
 from ..facts import model as m
 from ..facts.emptying import BUILDERS
 from ..facts.file_releases import is_idle
-from ..facts.model import CALLS_PER_STATEMENT, FunctionFacts, Site
+from ..facts.model import FunctionFacts, Site, statement_of
 from ..facts.program import targets
 from ..facts.too_few import only_waits
 from ..facts.walk import last_name, nodes, statements
@@ -88,7 +88,7 @@ def gives_up_its_models(machine: Machine, store: Store) -> bool:
 
 def _fills_what_is_missing(reset: Reset) -> bool:
     """`if not hasattr(self, "rows"): self.rows = {}`: there was nothing to replace."""
-    number = reset.site // CALLS_PER_STATEMENT
+    number = statement_of(reset.site)
     return reset.how == "replace" and number in reset.frame.unit.outline.made_when_missing
 
 

@@ -9,7 +9,7 @@ from typing import Any
 from ..facts import knowledge
 from ..facts import model as m
 from ..facts.file_releases import LETS_GO
-from ..facts.model import CALLS_PER_STATEMENT, Expr, FileFacts, FunctionFacts, Site
+from ..facts.model import Expr, FileFacts, FunctionFacts, Site, statement_of
 from ..facts.outline import Outline
 from ..facts.passed_by import PassedBy
 from ..facts.program import Program
@@ -56,7 +56,7 @@ class Lifetimes:
         outlines = self._outlines()
         idle = frozenset().union(*(outline.moves.takes | outline.set_on_bare for outline in outlines))
         for reset in self.machine.resets:
-            if reset.site // CALLS_PER_STATEMENT in idle:
+            if statement_of(reset.site) in idle:
                 continue  # it only moves an entry, or there is none yet
             table.setdefault((_identity(reset.owner), reset.key), []).append(reset)
         return table
@@ -89,7 +89,7 @@ class Lifetimes:
             for reset in self._of(owner, key):
                 if loop not in reset.loops or reset.site == store.site:
                     continue
-                if reset.how == "replace" and reset.site // CALLS_PER_STATEMENT in self._made_when_missing:
+                if reset.how == "replace" and statement_of(reset.site) in self._made_when_missing:
                     continue  # there was nothing
                 if reset.how == "pop" and self.releases.is_debugging(reset.frame.name):
                     continue
@@ -204,7 +204,7 @@ class Lifetimes:
         for owner in store.owner.holders if isinstance(store.owner, Obj) else ():
             if not isinstance(owner, Obj):
                 break
-            if owner.site // CALLS_PER_STATEMENT in self._made_when_missing:
+            if statement_of(owner.site) in self._made_when_missing:
                 return kept_since(store.owner, store.birth)
             if owner.home is None or len(birth_of(*owner.home)) > len(owner.birth):
                 break

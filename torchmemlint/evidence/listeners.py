@@ -167,7 +167,7 @@ def _is_replaced(machine: Machine, obj: Obj, whole: Obj) -> bool:
     """Whether each round puts another one into an attribute of something older: `self.executor = Executor()`."""
     if obj in machine.given_away or not any(loop.kind == "loop" and loop not in whole.birth for loop in obj.birth):
         return False
-    number = obj.site // m.CALLS_PER_STATEMENT
+    number = m.statement_of(obj.site)
     return not any(number in unit.outline.made_when_missing for unit in machine.units.values())
 
 

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from ..facts import model as m
 from ..facts.emptying import BOUND, BUILDERS, emptyings
-from ..facts.model import CALLS_PER_STATEMENT, Site
+from ..facts.model import Site, statement_of
 from ..facts.program import Program, targets
 from ..facts.walk import calls_of, expressions_of, last_name, loops
 from ..interpreter.contexts import Kept
@@ -81,8 +81,8 @@ def _waits_in(start: Plain, rounds: list[Loop]) -> bool:
     """Whether a round of one of these loops ends with the end of the processes that it has started: several that run
     at once are started in one loop, and waited for in the next."""
     body = start.frame.facts.body
-    number = start.site // CALLS_PER_STATEMENT
-    around = [inside for _, inside in loops(body) if any(one[1] // CALLS_PER_STATEMENT == number for one in inside)]
+    number = statement_of(start.site)
+    around = [inside for _, inside in loops(body) if any(statement_of(one[1]) == number for one in inside)]
     if any(last_name(call[2]) == "join" for inside in around for one in inside for call in calls_of(one)):
         return bool(rounds)
     return not around and "join" in start.frame.facts.calls and any(loop in start.frame.loops for loop in rounds)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from ..facts import model as m
 from ..facts.answering import answers_requests
 from ..facts.guarded import callers
-from ..facts.model import CALLS_PER_STATEMENT, Expr, Site, Stmt
+from ..facts.model import Expr, Site, Stmt, statement_of
 from ..facts.served import answers
 from ..facts.walk import blocks, call_at, calls, calls_of, last_name, loops, statements
 from ..interpreter.frames import Frame, Loop
@@ -82,7 +82,7 @@ def in_first_phase(store: Store) -> bool:
     receiver = store.frame.receiver
     if not isinstance(receiver, Obj) or not isinstance(receiver.cls, Class):
         return False
-    demanded = _demanded_for(store.site // CALLS_PER_STATEMENT, store.frame.facts.body) or set()
+    demanded = _demanded_for(statement_of(store.site), store.frame.facts.body) or set()
     bound: dict[str, list[tuple[str, Expr]]] = {}
     for name, function in methods_of(receiver.cls).items() if demanded else ():
         for one in statements(function.body):
@@ -140,7 +140,7 @@ def _trained_in(machine: Machine, store: Store, within: Frame | None = None) -> 
 def _demanded_for(row: int, block: tuple[Stmt, ...]) -> set[str] | None:
     """The attributes of the object that are true where a statement runs; None if it is not in the block."""
     for statement in block:
-        if statement[1] // CALLS_PER_STATEMENT == row:
+        if statement_of(statement[1]) == row:
             return set()
         for suite in blocks(statement):
             found = _demanded_for(row, suite)

@@ -8,7 +8,7 @@ from typing import NamedTuple
 from ..facts import model as m
 from ..facts.batches import is_loader
 from ..facts.file_releases import is_idle
-from ..facts.model import CALLS_PER_STATEMENT, Expr, Site, Stmt
+from ..facts.model import Expr, Site, Stmt, statement_of
 from ..facts.program import Block, names_in, targets
 from ..facts.walk import (
     blocks,
@@ -136,8 +136,8 @@ def _callers_wait(frame: Frame) -> bool:
     """Whether a loop that calls what puts goes on only when something has come back."""
     inner, outer = frame, frame.caller
     while outer is not None:
-        number = inner.call_site // CALLS_PER_STATEMENT
-        around = (one for one in loops(outer.facts.body) if any(s[1] // CALLS_PER_STATEMENT == number for s in one[1]))
+        number = statement_of(inner.call_site)
+        around = (one for one in loops(outer.facts.body) if any(statement_of(s[1]) == number for s in one[1]))
         if _held_back(around):
             return True
         inner, outer = outer, outer.caller

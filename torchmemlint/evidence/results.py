@@ -41,9 +41,9 @@ def _returns(frame: Frame, whole: Obj) -> bool:
 def _goes_to_nobody(frame: Frame, whole: Obj) -> bool:
     """Whether all that called a function only return what it gives, up to the program: `main` with `return run()`."""
     while frame.caller is not None and frame.caller.function is not None:
-        called, frame = frame.call_site // m.CALLS_PER_STATEMENT, frame.caller
+        called, frame = m.statement_of(frame.call_site), frame.caller
         back = (one for one in statements(frame.facts.body) if one[0] == m.RETURN)
-        if not _returns(frame, whole) or all(one[1] // m.CALLS_PER_STATEMENT != called for one in back):
+        if not _returns(frame, whole) or all(m.statement_of(one[1]) != called for one in back):
             return False
     return True
 

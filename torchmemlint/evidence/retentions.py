@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 from ..facts import knowledge
 from ..facts import model as m
-from ..facts.model import CALLS_PER_STATEMENT, Expr, Site, Stmt
+from ..facts.model import CALLS_PER_STATEMENT, Expr, Site, Stmt, statement_of
 from ..facts.passed_by import PassedBy
 from ..facts.program import targets
 from ..facts.walk import is_count, last_name, nodes, statements
@@ -115,7 +115,7 @@ class Retentions:
         best: dict[tuple[Site, str, bool], Retention] = {}
         keys = keys_of_short_entries(self.machine, self.lifetimes)
         for store in (*self.stores, *self._filled_later(), *keys):
-            if store.site // CALLS_PER_STATEMENT in self.lifetimes.moving:
+            if statement_of(store.site) in self.lifetimes.moving:
                 continue
             for retention in self._judge(store):
                 key = (retention.site, retention.holder.text, retention.graph)

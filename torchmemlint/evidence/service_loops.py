@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from ..facts import model as m
-from ..facts.model import CALLS_PER_STATEMENT, Expr, FunctionFacts, Site, Stmt
+from ..facts.model import CALLS_PER_STATEMENT, Expr, FunctionFacts, Site, Stmt, statement_of
 from ..facts.program import targets
 from ..facts.walk import ALWAYS, calls, calls_of, expressions_of, last_name, loops, names_of, statements
 from ..interpreter.contexts import Kept
@@ -83,7 +83,7 @@ def while_serving(note: Plain, kept: Kept) -> bool:
     site = note.site
     while frame is not None:
         for loop, inside in loops(frame.facts.body):
-            here = any(one[1] // CALLS_PER_STATEMENT == site // CALLS_PER_STATEMENT for one in inside)
+            here = any(statement_of(one[1]) == statement_of(site) for one in inside)
             if here and loop[1] not in born and _takes_tasks(loop, inside):
                 return True
         site, frame = frame.call_site, None if frame.call_site == kept.context.site else frame.caller

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ..facts import model as m
-from ..facts.model import CALLS_PER_STATEMENT, Expr, FunctionFacts, Stmt
+from ..facts.model import Expr, FunctionFacts, Stmt, statement_of
 from ..facts.program import targets
 from ..facts.walk import calls_of, loops
 from ..interpreter.machine import Machine
@@ -29,11 +29,11 @@ def collected_arrays(machine: Machine) -> Iterator[tuple[int, str]]:
 
 
 def _collected(function: FunctionFacts, site: int) -> tuple[Stmt, str] | None:
-    ordinal = site // CALLS_PER_STATEMENT
+    ordinal = statement_of(site)
     for loop, inside in reversed(loops(function.body)):  # the outermost first
         if ends_after_a_few(function, loop[1]):
             continue
-        made = next((one for one in inside if one[1] // CALLS_PER_STATEMENT == ordinal), None)
+        made = next((one for one in inside if statement_of(one[1]) == ordinal), None)
         place = None if made is None else _gains(made, site)
         if made is not None and place is not None and not any(_lets_go(one, place) for one in inside):
             return made, str(place[1])

@@ -68,7 +68,7 @@ def _reads(block: tuple[Stmt, ...], site: Site, place: Expr) -> bool:
 
 
 def _is_at(statement: Stmt, site: Site) -> bool:
-    return bool(statement[1] // m.CALLS_PER_STATEMENT == site // m.CALLS_PER_STATEMENT)
+    return bool(m.statement_of(statement[1]) == m.statement_of(site))
 
 
 def _writes(statement: Stmt, place: Expr) -> bool:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ..facts import model as m
-from ..facts.model import CALLS_PER_STATEMENT, Expr
+from ..facts.model import Expr, statement_of
 from ..facts.program import targets
 from ..facts.walk import statements
 from ..interpreter.arguments import argument
@@ -33,7 +33,7 @@ def is_of_the_callable(note: Plain, kept: Kept) -> bool:
 def _key(note: Plain) -> Expr | None:
     """What the value is stored under: `models[key] = value`."""
     for one in statements(note.frame.facts.body):
-        if one[1] // CALLS_PER_STATEMENT == note.site // CALLS_PER_STATEMENT:
+        if statement_of(one[1]) == statement_of(note.site):
             return next((target[2] for target in targets(one) if target[0] == m.ITEM), None)
     return None
 

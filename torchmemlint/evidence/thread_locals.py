@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from ..facts import model as m
-from ..facts.model import CALLS_PER_STATEMENT, Expr, FunctionFacts, Site, Stmt
+from ..facts.model import CALLS_PER_STATEMENT, Expr, FunctionFacts, Site, Stmt, statement_of
 from ..facts.program import Program, targets
 from ..facts.walk import call_at, calls_of, expressions_of, last_name, loops, statements
 from ..interpreter.contexts import Kept
@@ -44,7 +44,7 @@ def grown_by_threads(machine: Machine) -> Iterator[Own]:
         if kept.weight < 2 or not isinstance(owner, Obj) or owner.bounded or not is_thread_local(owner):
             continue
         holder = describe(owner, kept.key, machine).text
-        missing = owner.site // CALLS_PER_STATEMENT in note.frame.unit.outline.made_when_missing
+        missing = statement_of(owner.site) in note.frame.unit.outline.made_when_missing
         birth = kept_since(owner, owner.birth) if missing else owner.birth
         grows = any(loop.kind in ("loop", "call") and loop not in birth for loop in kept.loops)
         if not grows or measured(note.frame, holder) or any(_empties(reset, owner) for reset in machine.resets):
@@ -143,7 +143,7 @@ def one_for_each(program: Program) -> bool:
 def _empties(reset: Reset, owner: Obj) -> bool:
     """Whether a reset empties a container, or what holds it, from within a task: elsewhere it is another thread's."""
     places = [(owner, "*"), *([owner.home] if owner.home is not None else [])]
-    number = reset.site // CALLS_PER_STATEMENT
+    number = statement_of(reset.site)
     if reset.how == "replace" and number in reset.frame.unit.outline.made_when_missing:
         return False  # there was nothing
     if reset.frame.name == "__init__" or not any(reset.owner is one and reset.key in (key, "*") for one, key in places):

@@ -141,11 +141,9 @@ def _read_by(facts: FileFacts, function: FunctionFacts, records: Expr, stored: i
 
 
 def _gone_through(reader: Reader, function: FunctionFacts, records: Expr, stored: int) -> set[str] | None:
-    number = stored // m.CALLS_PER_STATEMENT
+    number = m.statement_of(stored)
     reader.body(
-        one
-        for one in statements(function.body)
-        if records not in targets(one) and number != one[1] // m.CALLS_PER_STATEMENT
+        one for one in statements(function.body) if records not in targets(one) and number != m.statement_of(one[1])
     )
     inside = [reader.facts.functions[one] for one in set(function.inner) - reader.chosen_by] if reader.facts else []
     named = {records, *reader.all, *reader.each}  # which another function in it may have

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from ..facts import model as m
-from ..facts.model import CALLS_PER_STATEMENT, Expr, FunctionFacts, Site, Stmt
+from ..facts.model import CALLS_PER_STATEMENT, Expr, FunctionFacts, Site, Stmt, statement_of
 from ..facts.program import expressions, targets
 from ..facts.walk import calls_of, last_name, loops, nodes, root_of, statements
 from ..facts.ways import THERE, LeftBehind, Ways, mentions
@@ -81,10 +81,10 @@ def _is_caught(frame: Frame) -> bool:
     for inner in _chain(frame):
         if inner.caller is None:
             return False
-        number = inner.call_site // CALLS_PER_STATEMENT
+        number = statement_of(inner.call_site)
         tried = (one for _, inside in loops(inner.caller.facts.body) for one in inside if one[0] == m.TRY)
         for statement in tried:
-            called = any(one[1] // CALLS_PER_STATEMENT == number for one in statements(statement[2]))
+            called = any(statement_of(one[1]) == number for one in statements(statement[2]))
             if called and any(_goes_on(caught, clause) for caught, _, clause in statement[3]):
                 return True
     return False
@@ -118,8 +118,8 @@ def _goes_on(caught: Expr | None, clause: Sequence[Stmt]) -> bool:
 
 
 def _statement_at(facts: FunctionFacts, site: Site) -> Stmt | None:
-    number = site // CALLS_PER_STATEMENT
-    return next((one for one in statements(facts.body) if one[1] // CALLS_PER_STATEMENT == number), None)
+    number = statement_of(site)
+    return next((one for one in statements(facts.body) if statement_of(one[1]) == number), None)
 
 
 def _element(statement: Stmt | None) -> Expr | None:
@@ -248,7 +248,7 @@ def _may_raise_before(reset: Reset, outer: Frame, name: str) -> bool:
     that, for another reason than that there is no such entry."""
     frame, site = reset.frame, reset.site
     while frame is not outer and frame.caller is not None:
-        ways = Ways(name, -1, {site // CALLS_PER_STATEMENT})
+        ways = Ways(name, -1, {statement_of(site)})
         ways.through_function(frame.facts.body, THERE)
         asked = {
             one[1]
@@ -279,7 +279,7 @@ def _below(frame: Frame, site: Site, outer: Frame) -> int:
     """The number of the statement of the outer function that leads to a site in an inner one."""
     while frame is not outer and frame.caller is not None:
         site, frame = frame.call_site, frame.caller
-    return site // CALLS_PER_STATEMENT
+    return statement_of(site)
 
 
 def _is_for_nobody(machine: Machine, frame: Frame, store: Store, name: str) -> bool:

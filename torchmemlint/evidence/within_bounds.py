@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ..facts import model as m
-from ..facts.model import CALLS_PER_STATEMENT, Expr, Stmt
+from ..facts.model import Expr, Stmt, statement_of
 from ..facts.program import targets
 from ..facts.walk import blocks, last_name, statements
 from ..interpreter.events import Store
@@ -35,7 +35,7 @@ def beyond_bounds(store: Store, name: str, loops: list[Loop]) -> list[Loop]:
         return loops
     inside = {step for step in way[first:] if isinstance(step, int)}
     loops = [loop for loop in loops if loop.kind == "loop" and type(loop.site) is int]  # a comprehension has another
-    return [loop for loop in loops if loop.site // CALLS_PER_STATEMENT in inside]
+    return [loop for loop in loops if statement_of(loop.site) in inside]
 
 
 def ends_by_itself(store: Store, loops: list[Loop]) -> bool:
@@ -65,7 +65,7 @@ def _way_to(store: Store) -> list[Step]:
     frame: Frame | None = store.frame
     site = store.site
     while frame is not None:
-        steps = [*(_steps_to(site // CALLS_PER_STATEMENT, frame.facts.body) or ()), *steps]
+        steps = [*(_steps_to(statement_of(site), frame.facts.body) or ()), *steps]
         site, frame = frame.call_site, frame.caller
     return steps
 
@@ -75,7 +75,7 @@ def _steps_to(row: int, block: tuple[Stmt, ...]) -> list[Step] | None:
     known: list[Step] = []
     for statement in block:
         op = statement[0]
-        if statement[1] // CALLS_PER_STATEMENT == row:
+        if statement_of(statement[1]) == row:
             return known
         for suite in blocks(statement):
             found = _steps_to(row, suite)
@@ -83,7 +83,7 @@ def _steps_to(row: int, block: tuple[Stmt, ...]) -> list[Step] | None:
                 continue
             first = suite is statement[3] if op in (m.IF, m.WHILE) else op == m.FOR and suite is statement[4]
             if first and op in (m.FOR, m.WHILE):
-                known.append(statement[1] // CALLS_PER_STATEMENT)
+                known.append(statement_of(statement[1]))
             if op == m.IF or (op == m.WHILE and first):
                 known.append((statement[2], first))
             return [*known, *found]

@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Iterator
 
 from . import model as m
-from .model import CALLS_PER_STATEMENT, Expr, FileFacts, Stmt
+from .model import Expr, FileFacts, Stmt, statement_of
 from .walk import blocks, calls
 
 
@@ -26,7 +26,7 @@ def set_on_bare_objects(facts: FileFacts) -> frozenset[int]:
         alone = {name for name, times in helpers.items() if every[name] == times}
         for function in facts.functions:
             if function.name in alone and function.owner >= 0:
-                found |= {one[1] // CALLS_PER_STATEMENT for one in function.body if _sets_part_of(one, _SELF)}
+                found |= {statement_of(one[1]) for one in function.body if _sets_part_of(one, _SELF)}
     return frozenset(found)
 
 
@@ -41,7 +41,7 @@ def _gather(block: tuple[Stmt, ...], found: set[int], helpers: Counter[str]) -> 
         if statement[0] == m.ASSIGN and _is_bare(statement[3]):
             bare.update(statement[2])
         elif any(_sets_part_of(statement, place) for place in bare):
-            found.add(statement[1] // CALLS_PER_STATEMENT)
+            found.add(statement_of(statement[1]))
         elif statement[0] == m.ASSIGN:
             bare.difference_update(statement[2])
         else:

@@ -7,7 +7,7 @@ he has enough or has hung up, leaves it there with all that its variables have.
 from __future__ import annotations
 
 from . import model as m
-from .model import CALLS_PER_STATEMENT, Expr, FileFacts, FunctionFacts, Site, Stmt
+from .model import Expr, FileFacts, FunctionFacts, Site, Stmt, statement_of
 from .walk import calls, last_name, loops, once, root_of, statements
 from .ways import lets_go, taken
 
@@ -23,8 +23,8 @@ def when_exhausted(facts: FileFacts, function: FunctionFacts, table: Expr) -> Si
     given = {(m.NAME, param.name) for param in function.params}
     if not takes or not keys <= given or any(loops(function.body)):
         return None
-    at_the_end = {one[1] // CALLS_PER_STATEMENT for one in _at_the_end(function)}
-    if not all(one[1] // CALLS_PER_STATEMENT in at_the_end for one in takes) or is_asked_until(facts, function.name):
+    at_the_end = {statement_of(one[1]) for one in _at_the_end(function)}
+    if not all(statement_of(one[1]) in at_the_end for one in takes) or is_asked_until(facts, function.name):
         return None
     site: Site = takes[0][1]
     return site

@@ -147,7 +147,7 @@ class FileReleases:
 
     def _note(self, place: Expr | None, function: FunctionFacts, by: str = "") -> None:
         name = last_name(place)
-        if name and self._site // m.CALLS_PER_STATEMENT not in self._put_back:
+        if name and m.statement_of(self._site) not in self._put_back:
             by = by or function.name
             functions = self.released.setdefault(name, {})
             functions.setdefault(by, set()).add(self._owner(place, function))

@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator
 
 from . import model as m
-from .model import CALLS_PER_STATEMENT, Expr, FileFacts, FunctionFacts, Site, Stmt
+from .model import Expr, FileFacts, FunctionFacts, Site, Stmt, statement_of
 from .passed_by import PassedBy
 from .program import Block, targets
 from .walk import blocks, calls_of, expressions_of, heads, last_name, nodes, root_of, statements
@@ -104,8 +104,8 @@ def _instead(facts: FileFacts, other: FunctionFacts, method: FunctionFacts) -> b
 def goes_from_another(facts: FileFacts, function: FunctionFacts, site: Site, *, used: bool = False) -> bool:
     """Whether a function stores, at this site, under a key that another table has as well, and that is taken out of
     that one again; `used`: by who also uses what is under that key here."""
-    number = site // CALLS_PER_STATEMENT
-    stored = next((one for one in statements(function.body) if one[1] // CALLS_PER_STATEMENT == number), None)
+    number = statement_of(site)
+    stored = next((one for one in statements(function.body) if statement_of(one[1]) == number), None)
     places = [target for target in targets(stored) if target[0] == m.ITEM] if stored is not None else []
     keys = {part for place in places for part in _parts(place[2])}
     if not keys:
@@ -133,9 +133,9 @@ def is_listed_in_turn(facts: FileFacts, function: FunctionFacts, site: Site) -> 
     """Whether a function stores, at this site, under a key that also goes into a list of the object, whose first ones
     leave when it is long: `self.order.append(name)`, `while len(self.order) > most: self.order.pop(0)`. What is meant
     to be few is not few then."""
-    number = site // CALLS_PER_STATEMENT
+    number = statement_of(site)
     body = list(statements(function.body))
-    stored = next((one for one in body if one[1] // CALLS_PER_STATEMENT == number), None)
+    stored = next((one for one in body if statement_of(one[1]) == number), None)
     keys = {target[2] for target in targets(stored) if target[0] == m.ITEM} if stored is not None else set()
     added = (call for one in body if keys for call in calls_of(one) if call[2][0] == m.ATTR and call[3])
     lists = {call[2][1] for call in added if call[2][2] == "append" and call[3][0] in keys}
@@ -163,8 +163,8 @@ def _read_under(function: FunctionFacts, key: Expr) -> set[Expr]:
 def is_taken_from_another(function: FunctionFacts, site: Site) -> bool:
     """Whether a function stores, at this site, what it takes out of another table of the object, under the key that it
     had there: `self.done[number] = self.running.pop(number)`. Such keys come and go."""
-    number = site // CALLS_PER_STATEMENT
-    stored = next((one for one in statements(function.body) if one[1] // CALLS_PER_STATEMENT == number), None)
+    number = statement_of(site)
+    stored = next((one for one in statements(function.body) if statement_of(one[1]) == number), None)
     places = [target for target in targets(stored) if target[0] == m.ITEM] if stored is not None else []
     return bool(places) and any(
         key == place[2] and table != place[1] and _like(table, place[1])

@@ -26,6 +26,11 @@ STATEMENTS_PER_FILE: Final = 1 << 20
 _SITES_PER_FILE: Final = CALLS_PER_STATEMENT * STATEMENTS_PER_FILE
 
 
+def statement_of(site: Site) -> int:
+    """The number of the statement that a site is in: all its calls have the same."""
+    return site // CALLS_PER_STATEMENT
+
+
 def file_of(site: Site) -> int:
     """The number of the file that a site is in."""
     return site // _SITES_PER_FILE

@@ -14,7 +14,7 @@ from collections.abc import Iterator
 
 from . import knowledge
 from . import model as m
-from .model import CALLS_PER_STATEMENT, Expr, FunctionFacts, Site
+from .model import Expr, FunctionFacts, Site, statement_of
 from .program import Block, targets
 from .walk import blocks, calls, calls_of, expressions_of, last_name, names_of, nodes, root_of, statements
 from .ways import THERE, Ways, lets_go, puts, taken
@@ -45,7 +45,7 @@ def after_failures(function: FunctionFacts, table: Expr) -> Site | None:
         return None
     takes = _takes(function, table)
     tried = (one for outer in statements(function.body) if outer[0] == m.TRY for one in statements(outer[2]))
-    if not takes.keys().isdisjoint(one[1] // CALLS_PER_STATEMENT for one in tried):
+    if not takes.keys().isdisjoint(statement_of(one[1]) for one in tried):
         return None  # of which `lexical/pending.py` speaks
     names = {root[1] for root in roots}
     ways = Ways(last_name(table), -1, set(takes), lambda kind, clause: _is_dealt_with(kind, clause, names, table))
@@ -65,7 +65,7 @@ def after_asking(function: FunctionFacts, table: Expr) -> Site | None:
     if any(puts(one, table) for one in statements(function.body)):
         return None
     takes = _takes(function, table)
-    ways = Ways(last_name(table), asked[0][1] // CALLS_PER_STATEMENT, set(takes))
+    ways = Ways(last_name(table), statement_of(asked[0][1]), set(takes))
     ways.through_function(function.body)
     passing = {way.site for way in ways.found if not way.failed}
     absent = {key} | {
@@ -102,7 +102,7 @@ def after_answers(function: FunctionFacts, table: Expr) -> Site | None:
     if any(puts(one, table) or keys[0] in targets(one) for one in statements(function.body)):
         return None
     takes = _takes(function, table)
-    ways = Ways(last_name(table), looked[0][1] // CALLS_PER_STATEMENT, set(takes))
+    ways = Ways(last_name(table), statement_of(looked[0][1]), set(takes))
     ways.through_function(function.body)
     passing = {way.site for way in ways.found if not way.failed}
     if last[1] in passing:
@@ -122,7 +122,7 @@ def only_failed(function: FunctionFacts, table: Expr) -> Site | None:
         return None
     failing = (clause for one in tried for kind, _, clause in one[3] if _is_failure(kind))
     raising = [clause for clause in failing if clause and clause[-1][0] == m.RAISE]
-    inside = {one[1] // CALLS_PER_STATEMENT for clause in raising for one in statements(clause)}
+    inside = {statement_of(one[1]) for clause in raising for one in statements(clause)}
     return next(iter(takes.values())) if takes and takes.keys() <= inside else None
 
 
@@ -154,7 +154,7 @@ def _looks_up(value: Expr, table: Expr, key: Expr) -> bool:
 
 
 def _takes(function: FunctionFacts, table: Expr) -> dict[int, Site]:
-    return {one[1] // CALLS_PER_STATEMENT: one[1] for one in statements(function.body) if lets_go(one, table)}
+    return {statement_of(one[1]): one[1] for one in statements(function.body) if lets_go(one, table)}
 
 
 def _caught(kind: Expr | None) -> list[str]:

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from . import model as m
-from .model import CALLS_PER_STATEMENT, Expr, FileFacts, Stmt
+from .model import Expr, FileFacts, Stmt, statement_of
 from .walk import blocks, calls_of, statements
 
 _TAKES = frozenset(("pop", "popleft", "remove", "discard"))
@@ -144,4 +144,4 @@ def _is_entry(part: Expr, place: Expr) -> bool:
 
 
 def _number(statement: Stmt) -> int:
-    return int(statement[1]) // CALLS_PER_STATEMENT
+    return statement_of(statement[1])

@@ -66,7 +66,7 @@ class Scope:
         for operand, of_it in operands.items():
             # the only operand must be attached; of several, those that are called a loss
             if len(operands) == 1 or "loss" in operand:
-                self.differentiate(operand, of_it, last // m.CALLS_PER_STATEMENT)
+                self.differentiate(operand, of_it, m.statement_of(last))
 
 
 def may_bind(value: Expr) -> bool:

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from . import knowledge
 from . import model as m
-from .model import CALLS_PER_STATEMENT, Expr, Site, Stmt
+from .model import Expr, Site, Stmt, statement_of
 from .program import targets
 from .walk import calls_of, expressions_of, last_name, nodes, statements
 
@@ -58,7 +58,7 @@ class Ways:
         for statement in block:
             if not states:
                 break
-            number = statement[1] // CALLS_PER_STATEMENT
+            number = statement_of(statement[1])
             if number in self._failing or (number not in self._takes and _may_fail(statement)):
                 if self._raised:
                     self._raised[-1] |= states
@@ -104,7 +104,7 @@ class Ways:
 
     def _loop(self, statement: Stmt, states: _States, failing: bool) -> _States:
         body, orelse = statement[-2:]
-        own = any(one[1] // CALLS_PER_STATEMENT == self._puts for one in statements(body))
+        own = any(statement_of(one[1]) == self._puts for one in statements(body))
         self._jumps.append(None if own else set())
         end = self.through(body, states, failing)
         jumped = frozenset(self._jumps.pop() or ())
@@ -133,7 +133,7 @@ class Ways:
             if FAILED in after:
                 self._clause = clause[0][1]
             end |= after
-        if any(one[1] // CALLS_PER_STATEMENT in self._takes for one in statements(final)):
+        if any(statement_of(one[1]) in self._takes for one in statements(final)):
             del self.found[before:]
             return frozenset((GONE,)) if end else end
         return self.through(final, end, failing) if end else end

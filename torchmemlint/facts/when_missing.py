@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from . import model as m
-from .model import CALLS_PER_STATEMENT, Expr, FileFacts, Stmt
+from .model import Expr, FileFacts, Stmt, statement_of
 from .walk import blocks, calls_of, expressions_of, last_name, statements
 
 _NOTHING = (m.CONST, None)
@@ -22,7 +22,7 @@ def made_when_missing(facts: FileFacts) -> frozenset[int]:
     for function in facts.functions:
         _gather(function.body, frozenset(), found)
         if "setdefault" in function.calls:
-            found |= {one[1] // CALLS_PER_STATEMENT for one in statements(function.body) if _puts_default(one)}
+            found |= {statement_of(one[1]) for one in statements(function.body) if _puts_default(one)}
     return frozenset(found)
 
 
@@ -38,19 +38,19 @@ def _gather(block: tuple[Stmt, ...], missing: frozenset[Expr], found: set[int]) 
                 missing |= present
             continue
         if missing and op == m.EXPR and any(place[0] == m.NAME for place in missing) and _adds_made(statement[2]):
-            found.add(statement[1] // CALLS_PER_STATEMENT)  # none of the tracks was found: there is one more now
+            found.add(statement_of(statement[1]))  # none of the tracks was found: there is one more now
         bound = statement[2] if op == m.ASSIGN else (statement[2],) if op == m.ANNOTATE else ()
         value = statement[-1] if bound else None
         kept = (
             value[2][:1] if value and value[0] == m.BOOL and value[1] == "or" else ()
         )  # `self.last = self.last or ...`
         if (missing or kept) and any(_place(target) in missing or target in kept for target in bound):
-            found.add(statement[1] // CALLS_PER_STATEMENT)
+            found.add(statement_of(statement[1]))
             if statement[-1] in named:
                 found.add(named[statement[-1]])
         for target in bound:
             if target[0] == m.NAME:
-                named[target] = statement[1] // CALLS_PER_STATEMENT
+                named[target] = statement_of(statement[1])
         if op == m.TRY:
             looked_up = frozenset(_place(node) for one in statement[2] for node in expressions_of(one))
             _gather(statement[2], missing, found)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ..facts import model as m
-from ..facts.model import CALLS_PER_STATEMENT
+from ..facts.model import statement_of
 from ..facts.program import keyword
 from ..facts.walk import call_at, expressions_of, last_name, statements
 
@@ -37,9 +37,9 @@ def argument(frame: Frame, name: str) -> Expr | None:
 
 def _index(caller: Frame, site: Site) -> Expr | None:
     """`sigma` of a statement with `kernels[sigma]`, if that is the only index in it."""
-    number = site // CALLS_PER_STATEMENT
+    number = statement_of(site)
     for statement in statements(caller.facts.body):
-        if statement[1] // CALLS_PER_STATEMENT == number:
+        if statement_of(statement[1]) == number:
             items = {node[2] for node in expressions_of(statement) if node[0] == m.ITEM}
             return items.pop() if len(items) == 1 else None
     return None

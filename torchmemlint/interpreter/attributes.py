@@ -269,7 +269,7 @@ def set_attribute(machine: Machine, frame: Frame, owner: Any, name: str, value: 
         for atom in stored:
             if type(atom) is Obj and atom.kind in (*CONTAINERS, "instance") and settles(frame, atom):
                 atom.home = (owner_frame, name)
-        missing = machine.statement // m.CALLS_PER_STATEMENT in frame.unit.outline.made_when_missing
+        missing = m.statement_of(machine.statement) in frame.unit.outline.made_when_missing
         if how == "set" and not missing and _lets_go(machine, owner_frame.vars.get(name, UNKNOWN), stored):
             machine.reset(frame, owner_frame, name, "replace")
         machine.put(owner_frame.vars, name, stored)

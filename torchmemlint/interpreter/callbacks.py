@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from ..facts import model as m
 from ..facts.knowledge import MODEL_NAMES, PROCESS_CALLBACKS
-from ..facts.model import CALLS_PER_STATEMENT, Expr, FileFacts, FunctionFacts
+from ..facts.model import Expr, FileFacts, FunctionFacts, statement_of
 from ..facts.program import Program
 from ..facts.walk import calls, calls_of, expressions_of, last_name, nodes, statements
 from .events import Plain
@@ -42,7 +42,7 @@ def held_by(machine: Machine, note: Plain) -> Iterator[Held]:
         heavy = obj.kind in ("module", "optimizer") or bool(heavy_objects((obj,)) or machine.reach((obj,)))
         heavy = heavy or owns_workers(obj)
         made = any(loop.kind == "loop" for loop in (*obj.birth, *note.loops))
-        made = made and obj.site // CALLS_PER_STATEMENT not in note.frame.unit.outline.made_when_missing
+        made = made and statement_of(obj.site) not in note.frame.unit.outline.made_when_missing
         named = any(name in _OWNERS for name in obj.fields) or _takes_owner(obj)
         if not heavy and not named and obj not in watched:
             continue
@@ -115,8 +115,8 @@ def _goes_on(frame: Frame) -> bool:
     if frame.caller is None:
         back = (one[2] for one in statements(frame.facts.body) if one[0] == m.RETURN)
         return any(value is not None and value[0] != m.CONST for value in back)
-    number = frame.call_site // CALLS_PER_STATEMENT
-    later = (one for one in statements(frame.caller.facts.body) if one[1] // CALLS_PER_STATEMENT > number)
+    number = statement_of(frame.call_site)
+    later = (one for one in statements(frame.caller.facts.body) if statement_of(one[1]) > number)
     return any(last_name(call[2]) not in _SHOWS for one in later for call in calls_of(one))
 
 

@@ -317,7 +317,7 @@ def call_method(
     if kind is Function and name == "__call__":
         return call_function(machine, frame, atom, None, args, kwargs, site)
     if kind is Mode and name == "__enter__":  # by hand, for the rest of the function
-        if atom.name == "inference_mode" and atom.site // m.CALLS_PER_STATEMENT == site // m.CALLS_PER_STATEMENT:
+        if atom.name == "inference_mode" and m.statement_of(atom.site) == m.statement_of(site):
             machine.note("mode-dropped", site, frame)  # nothing keeps the object, and with it the mode ends
             return UNKNOWN
         machine.grad = atom.grad

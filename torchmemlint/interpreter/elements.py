@@ -355,7 +355,7 @@ def bind_item(machine: Machine, frame: Frame, target: Expr, value: Value, site: 
                 keep_in_element(machine, frame, atom, value, site)
             field = "*" if key is ... else f"[{key}]"
             outlives = any(loop not in atom.birth for loop in machine.loops)
-            once = site // m.CALLS_PER_STATEMENT in frame.unit.outline.made_when_missing
+            once = m.statement_of(site) in frame.unit.outline.made_when_missing
             if outlives:
                 value = store(machine, frame, atom, field, value, how, site)
                 if is_light(value) or _is_begun_anew(frame, value, site):
@@ -409,7 +409,7 @@ def _is_begun_anew(frame: Frame, value: Value, site: Site) -> bool:
     """`self.seen[name] = []`: what the list before it has goes, unless this is done where there is none. Likewise a
     table of empty lists."""
     empty = all(_is_empty(atom) or (type(atom) is Obj and atom.kind == "dict" and _has_empty(atom)) for atom in value)
-    return bool(value) and empty and site // m.CALLS_PER_STATEMENT not in frame.unit.outline.made_when_missing
+    return bool(value) and empty and m.statement_of(site) not in frame.unit.outline.made_when_missing
 
 
 def _is_empty(atom: Any) -> bool:

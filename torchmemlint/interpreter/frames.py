@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from ..facts.model import CALLS_PER_STATEMENT, FunctionFacts, Site, Stmt
+from ..facts.model import FunctionFacts, Site, Stmt, statement_of
 from .linking import Unit
 from .values import UNKNOWN, Function, Obj, Value
 
@@ -147,7 +147,7 @@ def settles(frame: Frame, obj: Obj) -> bool:
     if obj.home is None:
         return True
     of_function = isinstance(obj.home[0], Frame) and obj.home[0].function is not None
-    return of_function and obj.site // CALLS_PER_STATEMENT in frame.unit.outline.made_when_missing
+    return of_function and statement_of(obj.site) in frame.unit.outline.made_when_missing
 
 
 def birth_of(owner: Obj | Frame, key: str) -> tuple[Loop, ...]:

@@ -396,4 +396,4 @@ def _is_made_already(frame: Frame, table: Value, key: str) -> bool:
         return False
     entry = table[0].fields.get(f"[{key}]", UNKNOWN)
     made = frame.unit.outline.made_when_missing if entry else frozenset()
-    return bool(entry) and all(type(atom) is Obj and atom.site // m.CALLS_PER_STATEMENT in made for atom in entry)
+    return bool(entry) and all(type(atom) is Obj and m.statement_of(atom.site) in made for atom in entry)

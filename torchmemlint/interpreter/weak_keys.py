@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from ..facts import model as m
 from ..facts.knowledge import MAYBE_ITSELF
-from ..facts.model import CALLS_PER_STATEMENT, Expr, FunctionFacts, Site, Stmt
+from ..facts.model import Expr, FunctionFacts, Site, Stmt, statement_of
 from ..facts.program import keyword, targets
 from ..facts.walk import expressions_of, statements
 from .arguments import argument
@@ -162,5 +162,5 @@ def _compares(statement: Stmt, one: Expr, other: Expr) -> bool:
 
 
 def _statement_at(facts: FunctionFacts, site: Site) -> Stmt | None:
-    number = site // CALLS_PER_STATEMENT
-    return next((one for one in statements(facts.body) if one[1] // CALLS_PER_STATEMENT == number), None)
+    number = statement_of(site)
+    return next((one for one in statements(facts.body) if statement_of(one[1]) == number), None)

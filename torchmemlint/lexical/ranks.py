@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from ..facts import model as m
-from ..facts.model import CALLS_PER_STATEMENT, Expr, Site, Stmt
+from ..facts.model import Expr, Site, Stmt, statement_of
 from ..facts.one_rank import by_rank, called_by_one
 from ..facts.program import Block, Place, Program, targets
 from ..facts.walk import calls_of, expressions_of, heads, last_name, loops, nodes, statements
@@ -48,7 +48,7 @@ def _goes_with_its_batch(body: Block, name: str, site: Site, read: list[Site]) -
     """Whether the tensors of all ranks are those of one batch, and the one rank takes what it needs of them before the
     next: the others keep no more than that batch."""
     for loop, inside in loops(body):
-        if site // CALLS_PER_STATEMENT not in {one[1] // CALLS_PER_STATEMENT for one in inside}:
+        if statement_of(site) not in {statement_of(one[1]) for one in inside}:
             continue
         anew = any((m.NAME, name) in targets(one) for one in inside)
         of_data = loop[0] == m.FOR and last_name(loop[3]) not in _NO_DATA
@@ -175,7 +175,7 @@ def read_as_attribute(program: Program, attribute: str, gathering: Place, gather
                 continue
             asks = statement[0] == m.IF and statement[2][0] in (m.NOT, m.ATTR)  # whether it is there
             adds = put_away(statement)
-            if place is gathering and statement[1] // CALLS_PER_STATEMENT <= gathered // CALLS_PER_STATEMENT:
+            if place is gathering and statement_of(statement[1]) <= statement_of(gathered):
                 continue
             if adds is not None and adds[0][2] == attribute and not _reads_attribute(adds[1], attribute):
                 continue

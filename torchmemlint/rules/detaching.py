@@ -34,7 +34,7 @@ def _written_out(store: Store) -> bool:
 def _stored(store: Store) -> Iterator[m.Expr]:
     """What a statement or a call stores, or adds to something."""
     for statement in statements(store.frame.facts.body):
-        if statement[1] // m.CALLS_PER_STATEMENT == store.site // m.CALLS_PER_STATEMENT:
+        if m.statement_of(statement[1]) == m.statement_of(store.site):
             if statement[0] in (m.ASSIGN, m.AUGMENT):
                 yield statement[3] if statement[0] == m.ASSIGN else statement[4]
             yield from (value for call in calls_of(statement) if call[1] == store.site for value in call[3])

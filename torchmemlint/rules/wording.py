@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from ..facts.model import CALLS_PER_STATEMENT
+from ..facts.model import statement_of
 from ..finding import Confidence, Remedy, Retains
 from ..interpreter.values import Obj
 from ..lexical.loaded_tables import loaded_tables
@@ -155,9 +155,9 @@ def left_pending(evidence: Evidence, *, everywhere: bool) -> Iterator[Report]:
 
 def loaded(evidence: Evidence, *, of_class: bool) -> Iterator[Report]:
     """Of tables of the module, or of a class, that get what was loaded for each path or text that is asked for."""
-    said = {retention.store // CALLS_PER_STATEMENT for retention in evidence.retentions if not retention.graph}
+    said = {statement_of(retention.store) for retention in evidence.retentions if not retention.graph}
     for one in loaded_tables(evidence.program, evidence.releases, evidence.imported_tables):
-        unsaid = one.site // CALLS_PER_STATEMENT not in said
+        unsaid = statement_of(one.site) not in said
         if bool(one.cls) == of_class and unsaid and not evidence.in_tests:
             yield Report(
                 site=one.site,

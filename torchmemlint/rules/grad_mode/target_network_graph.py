@@ -173,7 +173,7 @@ def _meets_a_prediction(evidence: Evidence, recording: Recording) -> bool:
 
 def _assigned_at(call: ModuleCall) -> Iterator[str]:
     for statement in statements(call.frame.facts.body):
-        if statement[0] == m.ASSIGN and statement[1] // m.CALLS_PER_STATEMENT == call.site // m.CALLS_PER_STATEMENT:
+        if statement[0] == m.ASSIGN and m.statement_of(statement[1]) == m.statement_of(call.site):
             yield from (target[1] for target in targets(statement) if target[0] == m.NAME)
 
 

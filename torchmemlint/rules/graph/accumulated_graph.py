@@ -80,9 +80,9 @@ def check(evidence: Evidence) -> Iterator[Report]:
         )
         release = "add a number, `value.item()`, or a detached tensor, `value.detach()`"
         yield report(retention, confidence, message, "autograd graph", release, remedy=detach(evidence, retention))
-    said = {one.store // m.CALLS_PER_STATEMENT for one, _ in found}
+    said = {m.statement_of(one.store) for one, _ in found}
     for one in metric_totals(evidence.program, lambda: evidence.whole):
-        if one.site // m.CALLS_PER_STATEMENT not in said:
+        if m.statement_of(one.site) not in said:
             yield _of_what_is_given(one)
 
 

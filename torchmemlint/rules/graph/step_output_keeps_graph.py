@@ -54,7 +54,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from ...facts.model import CALLS_PER_STATEMENT
+from ...facts.model import statement_of
 from ...finding import Confidence, Retains
 from ...lexical.epoch_lists import EpochList, epoch_lists
 from ...lexical.unread_entries import UnreadEntry, unread_entries
@@ -81,9 +81,9 @@ def check(evidence: Evidence) -> Iterator[Report]:
         value = "autograd graph" if retention.graph else "step outputs"
         remedy = detach(evidence, retention) if retention.graph else None
         yield report(retention, confidence, message, value, release, remedy=remedy)
-    said = {retention.site // CALLS_PER_STATEMENT for retention in evidence.retentions if speaks_of(retention)}
+    said = {statement_of(retention.site) for retention in evidence.retentions if speaks_of(retention)}
     for one in () if evidence.in_tests else epoch_lists(evidence.facts, lambda: evidence.releases):
-        if one.site // CALLS_PER_STATEMENT not in said:
+        if statement_of(one.site) not in said:
             yield _report_full(one)
     yield from (_report_unread(one) for one in unread_entries(evidence.facts))
 

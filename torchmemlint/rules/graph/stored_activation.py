@@ -48,7 +48,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from ...evidence.leftovers import left_by_hooks
-from ...facts.model import CALLS_PER_STATEMENT, file_of
+from ...facts.model import file_of, statement_of
 from ...finding import Confidence, Retains
 from ...lexical.awaiting import never_taken
 from ...lexical.packed import never_unpacked
@@ -73,7 +73,7 @@ def _place(retention: Retention) -> tuple[Holder, str]:
 def _is_made_of_weights(evidence: Evidence, retention: Retention) -> bool:
     """`if not hasattr(self, "inverse"): self.inverse = self.weight.inverse()`: no activation, and made once."""
     store, derivation = retention.store_event, evidence.machine.derivation
-    if store.site // CALLS_PER_STATEMENT not in store.frame.unit.outline.made_when_missing:
+    if statement_of(store.site) not in store.frame.unit.outline.made_when_missing:
         return False
     made_from = [node for node in derivation.ancestors(store.node) if not derivation.parents[node]]
     return all(derivation.labels.get(node, ("",))[0] == "parameters" for node in made_from)

@@ -46,7 +46,7 @@ from typing import TYPE_CHECKING
 from ...evidence.collected import collected_on_device
 from ...evidence.only_counted import only_counted
 from ...evidence.service_loops import filled_by_waiting
-from ...facts.model import CALLS_PER_STATEMENT, Site
+from ...facts.model import Site, statement_of
 from ...finding import Confidence, Remedy, Retains
 from ...lexical.handed_out import handed_out
 from ...lexical.moved_at_the_end import moved_at_the_end
@@ -70,19 +70,19 @@ def check(evidence: Evidence) -> Iterator[Report]:
             continue
         seen.add((found.store.site, found.holder))
         yield _report(found.store.site, found.holder, found.weight)
-    rows = {site // CALLS_PER_STATEMENT for site, _ in seen}
+    rows = {statement_of(site) for site, _ in seen}
     for late in (*moved_late(evidence.program), *moved_at_the_end(evidence.program)):
-        if late.site // CALLS_PER_STATEMENT not in rows:
-            rows.add(late.site // CALLS_PER_STATEMENT)
+        if statement_of(late.site) not in rows:
+            rows.add(statement_of(late.site))
             yield _report(late.site, late.holder, 2)
     for returned in handed_out(evidence.program):
-        if returned.site // CALLS_PER_STATEMENT not in rows:
-            rows.add(returned.site // CALLS_PER_STATEMENT)
+        if statement_of(returned.site) not in rows:
+            rows.add(statement_of(returned.site))
             yield _report(returned.site, returned.holder, 2, "is handed out without a move to the host")
-    rows |= {kept.site // CALLS_PER_STATEMENT for kept in filled_by_waiting(evidence.retentions)}  # TML502 speaks of it
+    rows |= {statement_of(kept.site) for kept in filled_by_waiting(evidence.retentions)}  # TML502 speaks of it
     for counted in only_counted(evidence.retentions):
-        if counted.site // CALLS_PER_STATEMENT not in rows and evidence.machine.is_home(counted.store):
-            rows.add(counted.site // CALLS_PER_STATEMENT)
+        if statement_of(counted.site) not in rows and evidence.machine.is_home(counted.store):
+            rows.add(statement_of(counted.site))
             yield _only_counted(counted)
     for moved in moved_in_place(evidence.program):
         yield Report(

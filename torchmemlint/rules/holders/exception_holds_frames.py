@@ -64,7 +64,7 @@ from typing import TYPE_CHECKING
 from ...evidence.kept_errors import goes_with_its_object
 from ...evidence.places import last_part
 from ...facts import knowledge
-from ...facts.model import ASSIGN, ATTR, CALLS_PER_STATEMENT, NAME, TRIES, FileFacts, Site, file_of
+from ...facts.model import ASSIGN, ATTR, NAME, TRIES, FileFacts, Site, file_of, statement_of
 from ...facts.program import Program
 from ...facts.walk import statements
 from ...finding import Confidence, Remedy, Retains
@@ -172,10 +172,10 @@ def _as_it_runs(evidence: Evidence, stored: list[handlers.Kept], said: list[hand
     """What the run shows of functions whose text shows nothing; or no more than that an object gets the error, which
     then goes into a container, `self.calls`; or where it is put, and not that there are tensors."""
     judged, functions = {id(kept.function) for kept in stored}, {id(kept.function) for kept in said}
-    places = {kept.site // CALLS_PER_STATEMENT for kept in stored}
+    places = {statement_of(kept.site) for kept in stored}
 
     def seen(kept: handlers.Kept) -> bool:
-        return evidence.machine.is_home(kept.stored) or kept.site // CALLS_PER_STATEMENT in places
+        return evidence.machine.is_home(kept.stored) or statement_of(kept.site) in places
 
     sites = {kept.site for kept in said}
     gone = {(id(kept.function), last_part(kept.holder)) for kept in stored if _emptied(evidence, kept)}

@@ -85,7 +85,7 @@ from ...evidence.process_hooks import process_hooks
 from ...evidence.qt_objects import children, connected, connected_to_another
 from ...evidence.timers import left_timers
 from ...facts.knowledge import PROCESS_CALLBACKS
-from ...facts.model import CALLS_PER_STATEMENT
+from ...facts.model import statement_of
 from ...finding import Confidence, Remedy, Retains
 from ...interpreter.callbacks import (
     held_by,
@@ -188,7 +188,7 @@ def check(evidence: Evidence) -> Iterator[Report]:
         )
     for own in own_instances(evidence.machine, evidence.program):
         said = (retention.store for retention, _ in of_code(evidence, _OF_TENSORS))
-        if any(own.site // CALLS_PER_STATEMENT == site // CALLS_PER_STATEMENT for site in said):
+        if any(statement_of(own.site) == statement_of(site) for site in said):
             continue
         by = f"`self.{own.by}`, which refers to the object," if own.by else "the object itself"
         yield Report(

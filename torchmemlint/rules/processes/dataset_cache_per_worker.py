@@ -46,7 +46,7 @@ from typing import TYPE_CHECKING
 from ...evidence.kept import WorkerRetention, kept_by_workers
 from ...facts import model as m
 from ...facts.knowledge import MODEL_NAMES
-from ...facts.model import CALLS_PER_STATEMENT
+from ...facts.model import statement_of
 from ...facts.walk import calls, last_name, nodes
 from ...finding import Confidence, Retains
 from ...lexical.loaded_in_place import loaded_in_place
@@ -65,7 +65,7 @@ def check(evidence: Evidence) -> Iterator[Report]:
     for kept in kept_by_workers(evidence.machine):
         if kept.context.kind != "loader" or not kept.growing or kept.what == "handle":
             continue
-        said.add(kept.site // CALLS_PER_STATEMENT)
+        said.add(statement_of(kept.site))
         if kept.limit:
             yield _past_its_limit(kept)
             continue
@@ -87,7 +87,7 @@ def check(evidence: Evidence) -> Iterator[Report]:
             related=kept.related[:4],
         )
     for loaded in loaded_in_place(evidence.program):
-        if loaded.site // CALLS_PER_STATEMENT in said:
+        if statement_of(loaded.site) in said:
             continue
         yield Report(
             site=loaded.site,

@@ -53,7 +53,7 @@ from typing import TYPE_CHECKING
 from ...evidence.kept import KeptWorker, kept_in_containers
 from ...facts.emptying import ending, gone_through
 from ...facts.knowledge import PROCESSES
-from ...facts.model import CALLS_PER_STATEMENT
+from ...facts.model import statement_of
 from ...finding import Confidence, Retains
 from ...lexical.groups import groups_each_time, groups_let_go
 from ...lexical.handed_processes import dropped_processes
@@ -146,7 +146,7 @@ def check(evidence: Evidence) -> Iterator[Report]:
             release="keep the process, and `terminate()` and `join()` it when the pass is over",
         )
     for prepared in loaders_prepared_each_time(evidence.program):
-        apart = prepared.prepared // CALLS_PER_STATEMENT != prepared.site // CALLS_PER_STATEMENT
+        apart = statement_of(prepared.prepared) != statement_of(prepared.site)
         yield Report(
             site=prepared.site,
             message=(

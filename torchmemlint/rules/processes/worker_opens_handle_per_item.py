@@ -43,7 +43,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from ...evidence.kept import kept_by_workers
-from ...facts.model import CALLS_PER_STATEMENT
+from ...facts.model import statement_of
 from ...finding import Confidence, Retains
 from ...lexical.half_closed import half_closed
 from ...lexical.opened_ahead import opened_ahead
@@ -61,9 +61,9 @@ retains: Retains | None = Retains.GROWING
 def check(evidence: Evidence) -> Iterator[Report]:
     said: set[int] = set()  # `self.files[i] = stack.enter_context(open(path))` is kept twice
     for kept in kept_by_workers(evidence.machine):
-        if kept.what != "handle" or not kept.growing or kept.site // CALLS_PER_STATEMENT in said:
+        if kept.what != "handle" or not kept.growing or statement_of(kept.site) in said:
             continue
-        said.add(kept.site // CALLS_PER_STATEMENT)
+        said.add(statement_of(kept.site))
         if kept.holder.kind == "generator":
             yield _during_the_pass(kept)
             continue
