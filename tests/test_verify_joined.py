@@ -12,7 +12,7 @@ if any(importlib.util.find_spec(name) is None for name in ("torch", "psutil")):
     pytest.skip("torch is not installed", allow_module_level=True)
 
 from torchmemlint.finding import Finding, Location, Retains, Verdict
-from torchmemlint.runtime import flagged
+from torchmemlint.runtime import flagged, judge
 from torchmemlint.runtime.client import Server
 
 
@@ -106,6 +106,21 @@ def test_epochs_of_few_turns(judged: Callable[..., Verdict], turns: int, status:
     """A table that is emptied after every four is not seen to be let go, nor to grow."""
     verdict = judged(EPOCHS.replace("{turns}", str(turns)), "TML102")
     assert verdict.status == status, verdict.reason
+
+
+@pytest.mark.parametrize(
+    ("values", "cut"),
+    [
+        ([0, 8, 16, 24] * 6, True),
+        ([0, 8, 16, 24, 8, 8, 16, 24, 24, 24, 24], True),  # the later ones are rarer looks
+        ([8] * 24, False),
+        ([8, 0] * 12, False),
+        ([0, 8, 16, 24, 32, 40, 48], False),
+    ],
+)
+def test_what_is_cut_short(values: list[int], cut: bool) -> None:
+    hits = [*range(1, 9), *range(16, 16 + 8 * len(values), 8)]
+    assert judge.is_cut_short(list(zip(hits, values, strict=False))) is cut
 
 
 def test_it_takes_too_long(judged: Callable[..., Verdict]) -> None:

@@ -294,9 +294,11 @@ def rising(points: Sequence[tuple[int, int]]) -> float:
 
 def is_cut_short(points: Sequence[tuple[int, int]]) -> bool:
     """Whether it rises from hit to hit and is let go before there were enough to tell growth, again and again: so does
-    a table that is emptied after each epoch, where the epochs that were run have a few turns each."""
-    values = [[value for _, value in stretch] for stretch in _stretches(points)]
-    short = [one for one in values if 2 < len(one) < _FEW and all(map(int.__lt__, one, one[1:]))]
+    a table that is emptied after each epoch, where the epochs that were run have a few turns each. The first hits tell,
+    none of which was left out."""
+    first = [point for number, point in enumerate(points, 1) if point[0] == number]
+    values = [[value for _, value in stretch] for stretch in _stretches(first)]
+    short = [one for one in values if 2 < len(one) < _FEW and one[0] < one[-1] and one == sorted(one)]
     return len(values) > 1 and 2 * len(short) >= len(values)
 
 
