@@ -255,11 +255,11 @@ def _cancelled(facts: FileFacts, function: FunctionFacts, table: Expr, cancelled
     """Where a function takes an entry that it was asked for out of a table only when it has waited."""
     if not _suspends(function.body):
         return None
-    walk = _Waiting(table, function.name in cancelled)
+    keys = [key for one in statements(function.body) for place, key in taken(one) if place == table]
+    walk = _Waiting(table, set(keys), function.name in cancelled)
     walk.through(function.body, guarded=False)
     if walk.sound or walk.found is None or (walk.husk and _are_futures(facts, table)):
         return None
-    keys = (key for one in statements(function.body) for place, key in taken(one) if place == table)
     if not all(_is_known(function, table, key) for key in keys):
         return None
     return PassedBy(walk.found, function.name, "cancelled")
@@ -294,11 +294,12 @@ def _are_futures(facts: FileFacts, table: Expr) -> bool:
 class _Waiting:
     """Goes through a function to where it takes something out of a table."""
 
-    def __init__(self, table: Expr, cancelled: bool) -> None:
+    def __init__(self, table: Expr, keys: set[Expr], cancelled: bool) -> None:
         self.sound = False  # it takes something out where it has not waited, or in any case
         self.found: Site | None = None
         self.husk = True  # it waits for nothing but the entry itself
         self._table = table
+        self._keys = keys
         self._cancelled = cancelled
         self._waited = False
 
@@ -331,6 +332,8 @@ class _Waiting:
         body, clauses, orelse, final = statement[2:6]
         on = [kind for kind, _, clause in clauses if clause and clause[-1][0] not in m.LEAVES]
         names = {last_name(one) for kind in on for one in (kind[3] if kind and kind[0] == m.NEW else (kind,))}
+        if any(node in self._keys for one in statements(final) for node in expressions_of(one)):
+            names.add("BaseException")  # its end hands the key on: who gets it sees to the entry
         self.through(body, guarded=guarded, caught=caught | names)
         for _, _, clause in clauses:
             self.through(clause, guarded=True)

@@ -330,7 +330,7 @@ def is_one_of_few(key: Expr, frame: Frame) -> bool:
 def _is_setting(part: Expr) -> bool:
     if part[0] == m.ARITH:
         return bool(part[1] == "Modulo" and part[2][0] not in (m.CONST, m.TEXT))  # no text that is filled in
-    words = set(_words(part)) if part[0] in (m.NAME, m.ATTR) else set()
+    words = set(_words(part)) - {"n"} if part[0] in (m.NAME, m.ATTR) else set()  # the n-th, or how many
     return not words.isdisjoint(_FIXED_WORDS | _LAYER_WORDS) and words.isdisjoint(VAGUE | _FRESH_WORDS)
 
 

@@ -8,7 +8,8 @@ do; a module that gets a `forward` which refers to it, by a closure or
 `types.MethodType`; a scheduler, loader or `defaultdict` on the object that
 keeps such a function, or a list or table of its own that gets one; and inner
 functions that call themselves and refer to a tensor of the function around
-them, or to a list of such. So are hooks on tensors, `x.register_hook(self.on_grad)` or
+them, or to a list of such. So are hooks on tensors,
+`x.register_hook(self.on_grad)` or
 `x.grad_fn.register_hook(partial(clear, self))`, of an object that has `x` or
 what was computed from it. So are objects that put themselves, or a function
 that they make and that refers to them, into a registry of their own, where
