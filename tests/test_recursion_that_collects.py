@@ -28,6 +28,7 @@ def main(states):
 FORMS = {
     "tensors": ("node * 2", "print(len(rows))", "  # TML315"),
     "numbers": ("node.sum().item()", "print(len(rows))", ""),
+    "indices": ("torch.LongTensor([n for n, row in enumerate(node)])", "print(len(rows))", ""),
     "which are let go of": ("node * 2", "rows.clear()", ""),
 }
 

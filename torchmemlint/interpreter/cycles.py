@@ -156,7 +156,8 @@ def _held_by_recursion(machine: Machine, function: Function) -> tuple[list[str],
     by_name = function.facts.name in function.facts.calls  # not a wrapper that wraps itself
     for name, value in found.items() if by_name and not tensors else ():
         lists = tuple(one for one in value if type(one) is Obj and one.kind in _FILLED and id(one) not in emptied)
-        if any(_is_tensor(one) and one.graph != LEAF for one in machine.reach(lists)):  # parameters are there anyway
+        kept = (one for one in machine.reach(lists) if _is_tensor(one) and not machine.derivation.is_whole(one.node))
+        if any(one.graph != LEAF for one in kept):  # parameters are there anyway, and indices are small
             tensors.append(name)
     arrays = [name for name, value in found.items() if any(type(a) is Light and a.what == "array" for a in value)]
     return tensors or arrays, 2 if tensors else 1  # arrays are mostly small: the points of a line, names
