@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 from ..facts import model as m
-from ..facts.model import Expr, FileFacts, FunctionFacts, Stmt
+from ..facts.model import Expr, FileFacts, FunctionFacts
 from ..facts.program import keyword
-from ..facts.walk import calls, expressions_of, last_name, statements
+from ..facts.walk import calls, expressions_of, last_name, places_with_values, statements
 from ..interpreter.events import Store
 from ..interpreter.values import Class, Obj
 
@@ -54,20 +52,10 @@ def _set_to(facts: FileFacts, attribute: str, files: list[FileFacts]) -> list[Ex
         for function in facts.functions
         for one in statements(function.body)
         if one[0] == m.ASSIGN
-        for target, value in _bound(one)
+        for target, value in places_with_values(one)
         if target[0] == m.ATTR and target[2] == attribute
         if function.owner < 0 or function.name == "__init__" or _comes_up(files, function.name)
     ]
-
-
-def _bound(assignment: Stmt) -> Iterator[tuple[Expr, Expr]]:
-    """What each place gets: `self.seen, self.keeps = [], False`."""
-    value = assignment[3]
-    for target in assignment[2]:
-        if target[0] == value[0] == m.NEW and len(target[3]) == len(value[3]):
-            yield from zip(target[3], value[3], strict=True)
-        else:
-            yield target, value
 
 
 def _comes_up(files: list[FileFacts], method: str) -> bool:

@@ -3,11 +3,9 @@ self.rows` and then `self.rows = []`. The new one is another than what the name 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 from . import model as m
-from .model import Expr, FunctionFacts, Site, Stmt
-from .walk import once, statements
+from .model import Expr, FunctionFacts, Site
+from .walk import once, places_with_values, statements
 
 _PLACES = (m.ATTR, m.NAME, m.ITEM)
 
@@ -19,21 +17,12 @@ def swapped(function: FunctionFacts) -> frozenset[Site]:
     named = set[Expr]()
     for statement in statements(function.body):
         if statement[0] == m.ASSIGN:
-            pairs = list(_pairs(statement))
+            pairs = list(places_with_values(statement))
             taken = {value for target, value in pairs if target[0] == m.NAME and value[0] in _PLACES}
             if any(_is_empty(value) and target in taken | named for target, value in pairs):
                 found.add(statement[1])
             named |= taken
     return frozenset(found)
-
-
-def _pairs(assignment: Stmt) -> Iterator[tuple[Expr, Expr]]:
-    value = assignment[3]
-    for target in assignment[2]:
-        if target[0] == value[0] == m.NEW and len(target[3]) == len(value[3]):
-            yield from zip(target[3], value[3], strict=True)
-        else:
-            yield target, value
 
 
 def _is_empty(value: Expr) -> bool:

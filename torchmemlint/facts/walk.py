@@ -223,6 +223,16 @@ def is_count(iterated: Expr) -> bool:
     return bool(iterated[0] == m.CALL and last_name(iterated) in ("range", "trange"))
 
 
+def places_with_values(assignment: Stmt) -> Iterator[tuple[Expr, Expr]]:
+    """What each place gets: `self.seen, self.keeps = [], False`."""
+    value = assignment[3]
+    for target in assignment[2]:
+        if target[0] == value[0] == m.NEW and len(target[3]) == len(value[3]):
+            yield from zip(target[3], value[3], strict=True)
+        else:
+            yield target, value
+
+
 def root_of(place: Expr) -> Expr:
     """`self` of `self.rows[0].values`."""
     while place[0] in (m.ATTR, m.ITEM):

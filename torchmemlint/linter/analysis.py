@@ -22,7 +22,7 @@ from ..notebook import percent_cells
 from ..rules import Report, Rule
 from ..source import Source, Unreadable, read
 from .callers import without_gradients, without_workers
-from .emptied import is_emptied_by_others
+from .emptied_elsewhere import is_emptied_by_others
 from .led import said_besides
 from .limits import unreadable
 from .makers import goes_at_once

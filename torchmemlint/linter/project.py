@@ -13,7 +13,7 @@ from ..facts.model import NAMESPACE
 from ..facts.outline import Outline
 from ..source import has_trace
 from .callers import files_below, loaded_by_others, others_who_call
-from .emptied import emptied_by_others
+from .emptied_elsewhere import emptied_by_others
 from .imports import Import, exported, imports, words
 from .makers import made_by_others
 from .patterns import Patterns
@@ -32,7 +32,7 @@ _MADE = -7  # see makers.py
 _BRINGING = -8  # the star imports of the file that a name may come from
 _REPEATED = -9  # see repeated.py
 _LEADING = -10  # see programs.py
-_EMPTIED = -11  # see emptied.py
+_EMPTIED = -11  # see emptied_elsewhere.py
 # importer, level, dotted name
 Asked = tuple[str, int, str]
 
@@ -116,7 +116,7 @@ class Project:
         return self.answer((path, _REPEATED, name))
 
     def emptied(self, path: str, name: str) -> str | None:
-        """Whether other files empty a global of this one, see emptied.py."""
+        """Whether other files empty a global of this one, see emptied_elsewhere.py."""
         return self.answer((path, _EMPTIED, name))
 
     def leading(self, path: str) -> list[str]:

@@ -1,8 +1,6 @@
 """Flagged snippets of the user's, run with stand-ins for what they cannot have, and judged.
 
-A verdict is given only where the flagged statement itself was seen at work: reached often enough, none of the lines
-that it depends on passed over, and what goes in is a tensor or a number rather than something of which nothing is
-known. All else is inconclusive, with the reason.
+Which runs there are, of what, and which of their verdicts counts; `line` judges one.
 """
 
 from __future__ import annotations
