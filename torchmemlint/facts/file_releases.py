@@ -20,7 +20,20 @@ from .starting_over import starts_over
 from .too_few import only_waits
 from .unfetched import unfetched
 from .until_full import until_full
-from .walk import calls, calls_of, expressions_of, heads, last_name, loops, nodes, once, root_of, statements, with_tests
+from .walk import (
+    calls,
+    calls_of,
+    expressions_of,
+    heads,
+    last_name,
+    loops,
+    nodes,
+    once,
+    places_with_values,
+    root_of,
+    statements,
+    with_tests,
+)
 from .wrappers import called_in_wrappers
 
 _RELEASERS = knowledge.TAKES_OUT | {"get_nowait", "resize_", "truncate", "trim", "prune"}
@@ -357,12 +370,8 @@ def _bindings(statement: Stmt) -> Iterator[tuple[Expr, Expr]]:
     """What a statement binds, and to what: `self.size, self.limit = size, limit` are two."""
     if statement[0] == m.ANNOTATE and statement[4] is not None:
         yield statement[2], statement[4]
-    for target in statement[2] if statement[0] == m.ASSIGN else ():
-        value = statement[3]
-        if target[0] == m.NEW and value[0] == m.NEW and len(target[3]) == len(value[3]):
-            yield from zip(target[3], value[3], strict=True)
-        else:
-            yield target, value
+    if statement[0] == m.ASSIGN:
+        yield from places_with_values(statement)
 
 
 @functools.lru_cache(4096)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from ..facts import model as m
 from ..facts.program import expressions
-from ..facts.walk import call_at, is_count, last_name, once, statements
+from ..facts.walk import call_at, is_count, last_name, once, places_with_values, statements
 from .values import COUNT, LIGHT
 
 if TYPE_CHECKING:
@@ -77,11 +77,9 @@ def _bound(body: tuple[Stmt, ...]) -> tuple[frozenset[str], dict[str, list[Expr]
     rounds += [clause[:2] for expr in expressions(body) if expr[0] == m.COMP for clause in expr[5]]
     bound: dict[str, list[Expr]] = {}
     for one in statements(body):
-        for target in one[2] if one[0] == m.ASSIGN else ():
-            several = target[0] == one[3][0] == m.NEW and len(target[3]) == len(one[3][3])
-            for place, value in zip(target[3], one[3][3], strict=True) if several else ((target, one[3]),):
-                if place[0] == m.NAME:
-                    bound.setdefault(place[1], []).append(value)
+        for place, value in places_with_values(one) if one[0] == m.ASSIGN else ():
+            if place[0] == m.NAME:
+                bound.setdefault(place[1], []).append(value)
     return frozenset(filter(None, (_number_of(*one) for one in rounds))), bound
 
 

@@ -9,7 +9,7 @@ from ..facts.knowledge import FACTORIES, FEATURES, MODEL_NAMES
 from ..facts.model import ClassFacts, Expr, FileFacts, FunctionFacts, Stmt
 from ..facts.model_names import names_model
 from ..facts.program import Place, Program, keyword, targets
-from ..facts.walk import calls, last_name, nodes, statements
+from ..facts.walk import calls, last_name, nodes, places_with_values, statements
 
 _RUNS = MODEL_NAMES | set(
     """forward generate backward matmul bmm einsum softmax conv1d conv2d conv3d interpolate cdist addmm baddbmm
@@ -210,10 +210,7 @@ def _pairs(body: tuple[Stmt, ...]) -> Iterator[tuple[Expr, Expr]]:
     """What is bound to what, also in `self.function, self.limit = function, limit`."""
     for statement in statements(body):
         if statement[0] == m.ASSIGN:
-            value = statement[3]
-            for target in statement[2]:
-                several = target[0] == value[0] == m.NEW and len(target[3]) == len(value[3])
-                yield from zip(target[3], value[3], strict=True) if several else ((target, value),)
+            yield from places_with_values(statement)
 
 
 def _given(program: Program, callee: str, method: bool, wanted: list[tuple[int, str]], depth: int) -> set[str]:

@@ -8,7 +8,7 @@ from typing import Any
 from ..facts import model as m
 from ..facts.model import ClassFacts, Expr, FileFacts, FunctionFacts, Site, Stmt
 from ..facts.program import Program
-from ..facts.walk import calls, calls_of, last_name, root_of, statements
+from ..facts.walk import calls, calls_of, last_name, places_with_values, root_of, statements
 
 ADDS = ("append", "add", "appendleft", "insert", "put", "put_nowait")
 _PASSES_ON = ("put", "put_nowait")  # what is put into a queue is on its way to somebody
@@ -87,11 +87,8 @@ def goes_to_others(facts: FileFacts, function: FunctionFacts, site: Site) -> boo
 def bindings(statement: Stmt) -> Iterator[tuple[Expr, Expr]]:
     """`self.tasks, self.answers = tasks, answers`, and `self.kind, self.error, self.trace = sys.exc_info()`, of which
     the type keeps nothing."""
-    value = statement[3]
-    for target in statement[2]:
-        if target[0] == m.NEW and value[0] == m.NEW and len(target[3]) == len(value[3]):
-            yield from zip(target[3], value[3], strict=True)
-        elif target[0] == m.NEW and last_name(value) == "exc_info" and len(target[3]) == 3:
+    for target, value in places_with_values(statement):
+        if target[0] == m.NEW and last_name(value) == "exc_info" and len(target[3]) == 3:
             yield from ((part, value) for part in target[3][1:])
         else:
             yield target, value

@@ -9,7 +9,7 @@ from ..facts.emptying import emptyings
 from ..facts.knowledge import TAKES_OUT
 from ..facts.model import Expr, FileFacts, Site, Stmt
 from ..facts.program import Place, Program, targets, text
-from ..facts.walk import calls, calls_of, heads, last_name, nodes, once, statements
+from ..facts.walk import calls, calls_of, heads, last_name, nodes, once, places_with_values, statements
 from .cleanup import MODELS, let_go
 from .missing_global import is_global
 
@@ -41,9 +41,7 @@ def _bound(program: Program, place: Place, statement: Stmt) -> Iterator[tuple[Ex
     if kept is not None and _is_slot(program, place, kept):
         yield from ((target, kept) for target in targets(statement) if target[0] == m.NAME)
     elif statement[0] == m.ASSIGN and len(statement[2]) == 1:
-        target, value = statement[2][0], statement[3]
-        several = target[0] == value[0] == m.NEW and len(target[3]) == len(value[3])
-        yield from zip(target[3], value[3], strict=True) if several else ((target, value),)
+        yield from places_with_values(statement)
     else:
         yield from ((target, (m.TEXT,)) for target in targets(statement))
 
