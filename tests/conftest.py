@@ -5,13 +5,15 @@ from __future__ import annotations
 import subprocess
 import sys
 import textwrap
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from click.testing import CliRunner, Result
 
 from torchmemlint.cli import cli
+from torchmemlint.finding import Finding, Fix, Location, Related, Retains, Verdict
 
 NO_EFFECT = "import torch\n\ntorch.no_grad()\n"  # TML202 at 3:1: the simplest finding there is
 CLEAN = "import torch\n\nx = torch.ones(3)\n"
@@ -19,6 +21,7 @@ CLEAN = "import torch\n\nx = torch.ones(3)\n"
 Write = Callable[..., Path]
 Lint = Callable[..., Result]
 Run = Callable[..., "subprocess.CompletedProcess[str]"]
+Judge = Callable[..., Verdict]
 
 
 @pytest.fixture(autouse=True)
@@ -75,6 +78,47 @@ def run(folder: Path) -> Run:
         return done
 
     return run
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[Any]:
+    """What runs programs, on the CPU. Its tests need torch."""
+    from torchmemlint.runtime.client import Server
+
+    with Server(device="cpu", jobs=2) as one:
+        yield one
+
+
+@pytest.fixture
+def judged(server: Any, tmp_path: Path) -> Judge:
+    """What a run with stand-ins says of the line that a comment marks, or that has some text in it."""
+    from torchmemlint.runtime import flagged
+
+    def judged(
+        text: str,
+        code: str = "TML102",
+        retains: Retains = Retains.GROWING,
+        *,
+        marker: str = "# here",
+        said: str = "called from here",
+        fix: Fix | None = None,
+        fixed: str | None = None,
+    ) -> Verdict:
+        """`said` of lines that end in `# called`, the nearest first; `fixed` is the text with the `fix` made."""
+        file = tmp_path / "snippet.py"
+        file.write_text(text)
+        numbered = list(enumerate(text.splitlines(), 1))
+        row, line = next((row, line) for row, line in numbered if marker in line)
+        column = line.index(marker) if not marker.startswith("#") else len(line) - len(line.lstrip())
+        place = Location(row, column + 1)
+        calls = [Location(row, 1) for row, line in numbered if line.endswith("# called")]
+        related = tuple(Related(str(file), call, call, said) for call in calls)
+        finding = Finding(code, "sampled", "", str(file), place, place, retains=retains, related=related, fix=fix)
+        verdict = flagged.verify(flagged.Case(finding, str(tmp_path), fixed), server).verdict
+        assert verdict is not None
+        return verdict
+
+    return judged
 
 
 def lines(result: Result | subprocess.CompletedProcess[str]) -> list[str]:

@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import importlib.util
-from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
+from conftest import Judge
 
 if any(importlib.util.find_spec(name) is None for name in ("torch", "psutil")):
     pytest.skip("torch is not installed", allow_module_level=True)
 
-from torchmemlint.finding import Finding, Location, Related, Retains, Verdict
+from torchmemlint.finding import Finding, Location, Related, Retains
 from torchmemlint.runtime import flagged
-from torchmemlint.runtime.client import Server
 
 METER = """\
 import torch
@@ -25,7 +25,7 @@ class Meter:
         self.total = 0
 
     def update(self, value):
-        self.total = self.total + value  # flagged
+        self.total = self.total + value  # here
 
 
 def fit(model, batches, meter):
@@ -50,7 +50,7 @@ from torch import nn
 
 
 def note(rows, value):
-    rows.append(value)  # flagged
+    rows.append(value)  # here
 
 
 def evaluate(model, batches):
@@ -63,32 +63,6 @@ def evaluate(model, batches):
 def main(steps):
     return evaluate(nn.Linear(4, 1), (torch.randn(8, 4) for _ in range(steps)))  # called
 """
-Judge = Callable[..., Verdict]
-
-
-@pytest.fixture(scope="module")
-def server() -> Iterator[Server]:
-    with Server(device="cpu", jobs=2) as one:
-        yield one
-
-
-@pytest.fixture
-def judged(server: Server, tmp_path: Path) -> Judge:
-    """The verdict on the line marked as flagged; those marked as called lead to it, the nearest first."""
-
-    def judged(source: str, retains: Retains = Retains.GROWING, message: str = "called from here") -> Verdict:
-        file = tmp_path / "train.py"
-        file.write_text(source)
-        lines = list(enumerate(source.splitlines(), 1))
-        place = next(Location(row, len(line) - len(line.lstrip()) + 1) for row, line in lines if "# flagged" in line)
-        calls = [Location(row, 1) for row, line in lines if "# called" in line]
-        related = tuple(Related(str(file), call, call, message) for call in calls)
-        finding = Finding("TML101", "sampled", "", str(file), place, place, retains=retains, related=related)
-        verdict = flagged.verify(flagged.Case(finding, str(tmp_path)), server).verdict
-        assert verdict is not None
-        return verdict
-
-    return judged
 
 
 @pytest.mark.parametrize("source", [METER.format(given="loss"), RECORDS.format(given="model(batch)")])
@@ -106,7 +80,7 @@ def test_what_callers_let_go_is_refuted(judged: Judge, given: str) -> None:
 
 def test_statement_alone_says_nothing_of_its_callers(judged: Judge) -> None:
     """Places that only explain are no callers: then the helper is run by itself, and what it is given is a stand-in."""
-    verdict = judged(METER.format(given="loss"), message="put there")
+    verdict = judged(METER.format(given="loss"), said="put there")
     assert verdict.status == "refuted", verdict.reason
 
 
@@ -118,13 +92,13 @@ def test_what_is_no_tensor_refutes_only_numbers(judged: Judge, statement: str) -
     source = (
         "import torch\nfrom torch import nn\n\nclass Job:\n    __slots__ = ()\n    def __init__(self, loss): pass\n\n"
         "def fit(model, batches):\n    jobs = []\n    for batch in batches:\n"
-        f"        loss = model(batch).mean()\n        {statement}  # flagged\n"
+        f"        loss = model(batch).mean()\n        {statement}  # here\n"
     )
     retains = Retains.GROWING if "jobs" in statement else Retains.HELD
-    assert judged(source, retains).status == "inconclusive"
+    assert judged(source, retains=retains).status == "inconclusive"
 
 
-def test_rules_about_others_are_not_refuted_by_one_line(server: Server, tmp_path: Path) -> None:
+def test_rules_about_others_are_not_refuted_by_one_line(server: Any, tmp_path: Path) -> None:
     """A table that somebody else should empty: that the line by itself lets go says nothing."""
     file = tmp_path / "train.py"
     file.write_text(
@@ -141,7 +115,7 @@ def test_rules_about_others_are_not_refuted_by_one_line(server: Server, tmp_path
     assert verdicts == {"TML101": "refuted", "TML311": "inconclusive"}
 
 
-def test_file_that_cannot_be_parsed_is_inconclusive(server: Server, tmp_path: Path) -> None:
+def test_file_that_cannot_be_parsed_is_inconclusive(server: Any, tmp_path: Path) -> None:
     file = tmp_path / "train.py"
     file.write_text("def f(x):\n    y = = x\n")
     place = Location(2, 5)

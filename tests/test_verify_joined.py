@@ -3,41 +3,14 @@
 from __future__ import annotations
 
 import importlib.util
-from collections.abc import Callable, Iterator
-from pathlib import Path
 
 import pytest
+from conftest import Judge
 
 if any(importlib.util.find_spec(name) is None for name in ("torch", "psutil")):
     pytest.skip("torch is not installed", allow_module_level=True)
 
-from torchmemlint.finding import Finding, Location, Retains, Verdict
-from torchmemlint.runtime import flagged, judge
-from torchmemlint.runtime.client import Server
-
-
-@pytest.fixture(scope="module")
-def server() -> Iterator[Server]:
-    with Server(device="cpu", jobs=1) as server:
-        yield server
-
-
-@pytest.fixture
-def judged(server: Server, tmp_path: Path) -> Callable[..., Verdict]:
-    def judged(text: str, code: str = "TML310", fix: str = "") -> Verdict:
-        """The verdict on the line that ends in `# here`; with `fix`, this put before that comment is the fix."""
-        file = tmp_path / "snippet.py"
-        file.write_text(text)
-        row, line = next((n, one) for n, one in enumerate(text.splitlines(), 1) if one.endswith("  # here"))
-        place = Location(row, len(line) - len(line.lstrip()) + 1)
-        finding = Finding(code, "sampled", "", str(file), place, place, retains=Retains.GROWING)
-        fixed = text.replace("  # here", f"{fix}  # here") if fix else None
-        verdict = flagged.verify(flagged.Case(finding, str(tmp_path), fixed), server).verdict
-        assert verdict is not None
-        return verdict
-
-    return judged
-
+from torchmemlint.runtime import judge
 
 EVALUATE = """
 import torch
@@ -70,22 +43,23 @@ JOINED = {
 
 
 @pytest.mark.parametrize("name", JOINED)
-def test_what_is_put_together_is_longer(judged: Callable[..., Verdict], name: str) -> None:
+def test_what_is_put_together_is_longer(judged: Judge, name: str) -> None:
     body, status = JOINED[name]
-    verdict = judged(EVALUATE.replace("{body}", f"{body}  # here"))
+    verdict = judged(EVALUATE.replace("{body}", f"{body}  # here"), "TML310")
     assert verdict.status == status, verdict.reason
 
 
 @pytest.mark.parametrize("body", ["seen = longer(seen, out)", "self.rows.append(out)"])
-def test_the_host_is_no_device(judged: Callable[..., Verdict], body: str) -> None:
+def test_the_host_is_no_device(judged: Judge, body: str) -> None:
     """What is said of a device's memory is mended by moving it to the host; what is said of graphs is not."""
     text = EVALUATE.replace("self.queue = model,", "self.rows = model, []\n        self.queue =")
     fix = ".cpu()" if "seen" in body else ""
     moved = body if fix else "self.rows.append(out.cpu())"
-    verdict = judged(text.replace("{body}", f"{body}  # here"), fix=fix)
+    fixed = text.replace("{body}", f"{body}{fix}  # here") if fix else None
+    verdict = judged(text.replace("{body}", f"{body}  # here"), "TML310", fixed=fixed)
     assert verdict.status == "growing", verdict.reason
     assert not fix or (verdict.after_fix is not None and verdict.after_fix.status == "refuted"), verdict.after_fix
-    assert judged(text.replace("{body}", f"{moved}{fix}  # here")).status == "refuted"
+    assert judged(text.replace("{body}", f"{moved}{fix}  # here"), "TML310").status == "refuted"
     assert judged(text.replace("{body}", f"{moved}{fix}  # here"), "TML303").status == "growing"
 
 
@@ -102,7 +76,7 @@ class Trainer:
 
 
 @pytest.mark.parametrize(("turns", "status"), [(4, "inconclusive"), (1, "refuted"), (9, "growing")])
-def test_epochs_of_few_turns(judged: Callable[..., Verdict], turns: int, status: str) -> None:
+def test_epochs_of_few_turns(judged: Judge, turns: int, status: str) -> None:
     """A table that is emptied after every four is not seen to be let go, nor to grow."""
     verdict = judged(EPOCHS.replace("{turns}", str(turns)), "TML102")
     assert verdict.status == status, verdict.reason
@@ -123,7 +97,7 @@ def test_what_is_cut_short(values: list[int], cut: bool) -> None:
     assert judge.is_cut_short(list(zip(hits, values, strict=False))) is cut
 
 
-def test_it_takes_too_long(judged: Callable[..., Verdict]) -> None:
+def test_it_takes_too_long(judged: Judge) -> None:
     steps = "    x = torch.rand(1000, 1000) @ torch.rand(1000, 1000)\n" * 40
     verdict = judged(f"import torch\n\ndef run(model):\n{steps}    model.loss = x.sum()  # here\n", "TML102")
     assert verdict.status == "inconclusive" and "longer than" in verdict.reason, verdict.reason

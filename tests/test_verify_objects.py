@@ -3,43 +3,14 @@
 from __future__ import annotations
 
 import importlib.util
-from collections.abc import Callable, Iterator
-from pathlib import Path
 
 import pytest
+from conftest import Judge
 
 if any(importlib.util.find_spec(name) is None for name in ("torch", "psutil")):
     pytest.skip("torch is not installed", allow_module_level=True)
 
-from torchmemlint.finding import Edit, Finding, Fix, Location, Retains, Verdict
-from torchmemlint.runtime import flagged
-from torchmemlint.runtime.client import Server
-
-
-@pytest.fixture(scope="module")
-def server() -> Iterator[Server]:
-    with Server(device="cpu", jobs=1) as server:
-        yield server
-
-
-@pytest.fixture
-def judged(server: Server, tmp_path: Path) -> Callable[..., Verdict]:
-    def judged(text: str, code: str, retains: Retains = Retains.GROWING, close: str | None = None) -> Verdict:
-        """The verdict on the line that ends in `# here`; the fix is to do this in `close`."""
-        file = tmp_path / "snippet.py"
-        file.write_text(text)
-        row, line = next((n, one) for n, one in enumerate(text.splitlines(), 1) if one.endswith("  # here"))
-        place = Location(row, len(line) - len(line.lstrip()) + 1)
-        last = Location(text.count("\n"), 9)
-        fix = Fix("unsafe", "", (Edit(last, last, f"{close}; "),)) if close is not None else None
-        finding = Finding(code, "sampled", "", str(file), place, place, retains=retains, fix=fix)
-        fixed = text.replace("self.config = None", f"{close}; self.config = None") if fix is not None else None
-        verdict = flagged.verify(flagged.Case(finding, str(tmp_path), fixed), server).verdict
-        assert verdict is not None
-        return verdict
-
-    return judged
-
+from torchmemlint.finding import Edit, Fix, Location, Retains
 
 HOOKS = {
     "of a model that is handed in": "model[1].register_forward_hook(keep)  # here",
@@ -61,21 +32,21 @@ def features(model, optimizer, x):
 
 
 @pytest.mark.parametrize("name", HOOKS)
-def test_hooks_stay(judged: Callable[..., Verdict], name: str) -> None:
+def test_hooks_stay(judged: Judge, name: str) -> None:
     text = HOOKS[name].replace(": ", ":\n        ", 1) if "for " in HOOKS[name] else HOOKS[name]
     verdict = judged(PROBE.replace("{body}", text), "TML304")
     assert verdict.status == "growing" and "object" in verdict.reason, verdict.reason
 
 
 @pytest.mark.parametrize("after", ["handle.remove()", "handle = None; model._hooks.clear()"])
-def test_hooks_that_are_removed(judged: Callable[..., Verdict], after: str) -> None:
+def test_hooks_that_are_removed(judged: Judge, after: str) -> None:
     body = f"handle = model.register_forward_hook(keep)  # here\n    model(x)\n    {after}"
     verdict = judged(PROBE.replace("{body}", body), "TML304")
     assert not verdict.confirmed, verdict.reason
 
 
 @pytest.mark.parametrize(("after", "grows"), [("pass", True), ("handle.remove()", False)])
-def test_a_context_manager_is_entered(judged: Callable[..., Verdict], after: str, grows: bool) -> None:
+def test_a_context_manager_is_entered(judged: Judge, after: str, grows: bool) -> None:
     verdict = judged(
         "from contextlib import contextmanager\n\n@contextmanager\ndef capture(model, found):\n"
         "    handle = model.register_forward_hook(lambda *a: found.append(a))  # here\n"
@@ -85,7 +56,7 @@ def test_a_context_manager_is_entered(judged: Callable[..., Verdict], after: str
     assert verdict.confirmed is grows, verdict.reason
 
 
-def test_what_is_given_each_time_is_another(judged: Callable[..., Verdict]) -> None:
+def test_what_is_given_each_time_is_another(judged: Judge) -> None:
     """A hook of what lives no longer than itself goes with it."""
     text = PROBE.replace("{body}", "x.register_forward_hook(keep)  # here").replace(", x)", ", request)")
     assert not judged(text.replace("x.reg", "request.reg"), "TML304").confirmed
@@ -100,13 +71,13 @@ def test_what_is_given_each_time_is_another(judged: Callable[..., Verdict]) -> N
         ("self.owner.states = self.model(x)", "refuted"),
     ],
 )
-def test_what_callers_keep_is_theirs(judged: Callable[..., Verdict], body: str, status: str) -> None:
+def test_what_callers_keep_is_theirs(judged: Judge, body: str, status: str) -> None:
     text = f"class Tagger:\n    def encode(self, record, x):\n        {body}  # here\n"
     verdict = judged(text, "TML102")
     assert verdict.status == status, verdict.reason
 
 
-def test_items_that_come_again(judged: Callable[..., Verdict]) -> None:
+def test_items_that_come_again(judged: Judge) -> None:
     """Each keeps its own: where there are only four of them, that is no bound."""
     text = (
         "import torch\n\nclass Item:\n    pass\n\ndef main(steps: int):\n"
@@ -117,7 +88,7 @@ def test_items_that_come_again(judged: Callable[..., Verdict]) -> None:
     assert judged(text.replace("item.states", "net.states"), "TML102").status == "refuted"
 
 
-def test_modes_that_decorate_a_coroutine(judged: Callable[..., Verdict]) -> None:
+def test_modes_that_decorate_a_coroutine(judged: Judge) -> None:
     text = (
         "import torch\n@torch.no_grad()\n{}def score(model, rows):\n    for x in rows:\n        y = model(x)  # here\n"
     )
@@ -148,16 +119,19 @@ REGISTERED = {
 
 
 @pytest.mark.parametrize("name", REGISTERED)
-def test_each_call_of_init_makes_another_object(judged: Callable[..., Verdict], name: str) -> None:
+def test_each_call_of_init_makes_another_object(judged: Judge, name: str) -> None:
     body, grows = REGISTERED[name]
     verdict = judged(SERVICE.replace("{body}", body), "TML314")
     assert verdict.confirmed is grows, verdict.reason
 
 
-def test_what_another_function_takes_back(judged: Callable[..., Verdict]) -> None:
+def test_what_another_function_takes_back(judged: Judge) -> None:
     """It is not called: that the fix does nothing here says nothing against it."""
     text = SERVICE.replace("{body}", "atexit.register(self.close)")
-    verdict = judged(text, "TML314", close="atexit.unregister(self.close)")
+    close = "atexit.unregister(self.close); "
+    last = Location(text.count("\n"), 9)
+    fix = Fix("unsafe", "", (Edit(last, last, close),))
+    verdict = judged(text, "TML314", fix=fix, fixed=text.replace("self.config = None", f"{close}self.config = None"))
     assert verdict.confirmed and verdict.after_fix is None and verdict.scope == "call", verdict
 
 
@@ -170,6 +144,6 @@ def test_what_another_function_takes_back(judged: Callable[..., Verdict]) -> Non
         ("LIVE.add(self)", "inconclusive"),  # it needs none
     ],
 )
-def test_cycles(judged: Callable[..., Verdict], body: str, status: str) -> None:
+def test_cycles(judged: Judge, body: str, status: str) -> None:
     verdict = judged(SERVICE.replace("{body}", body), "TML315", Retains.DELAYED)
     assert verdict.status == status, verdict.reason

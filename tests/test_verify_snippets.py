@@ -5,18 +5,17 @@ from __future__ import annotations
 import importlib.util
 import json
 import textwrap
-from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
-from conftest import Run, Write
+from conftest import Judge, Run, Write
 
 if any(importlib.util.find_spec(name) is None for name in ("torch", "psutil")):
     pytest.skip("torch is not installed", allow_module_level=True)
 
 from torchmemlint.finding import Finding, Location, Retains, Verdict
 from torchmemlint.runtime import flagged
-from torchmemlint.runtime.client import Server
 
 TRAIN = """
     import torch
@@ -80,50 +79,29 @@ OPEN = {
 }
 
 
-@pytest.fixture(scope="module")
-def server() -> Iterator[Server]:
-    with Server(device="cpu", jobs=2) as one:
-        yield one
-
-
-@pytest.fixture
-def judged(server: Server, tmp_path: Path) -> Callable[..., Verdict]:
-    def judged(source: str, marker: str, retains: Retains = Retains.GROWING, fixed: str | None = None) -> Verdict:
-        file = tmp_path / "train.py"
-        file.write_text(source)
-        row, line = next((n, line) for n, line in enumerate(source.splitlines(), 1) if marker in line)
-        place = Location(row, line.index(marker) + 1)
-        finding = Finding("TML102", "sampled", "", str(file), place, place, retains=retains)
-        verdict = flagged.verify(flagged.Case(finding, str(tmp_path), fixed), server).verdict
-        assert verdict is not None
-        return verdict
-
-    return judged
-
-
 def train(body: str) -> str:
     return textwrap.dedent(TRAIN).replace("{body}", body)
 
 
 @pytest.mark.parametrize("name", GROWS)
-def test_growing(judged: Callable[..., Verdict], name: str) -> None:
+def test_growing(judged: Judge, name: str) -> None:
     line = GROWS[name].splitlines()[-1].strip()
     marker = line.rpartition(": ")[2] if line.startswith("if ") else line.rpartition("; ")[2]
-    verdict = judged(train(GROWS[name]), marker)
+    verdict = judged(train(GROWS[name]), marker=marker)
     assert (verdict.status, verdict.tier) == ("growing", "simulated"), verdict.reason
     assert verdict.nodes_per_step is not None and verdict.nodes_per_step > 4
     assert verdict.path
 
 
 @pytest.mark.parametrize("name", LETS_GO)
-def test_refuted(judged: Callable[..., Verdict], name: str) -> None:
-    verdict = judged(train(LETS_GO[name]), LETS_GO[name].splitlines()[0])
+def test_refuted(judged: Judge, name: str) -> None:
+    verdict = judged(train(LETS_GO[name]), marker=LETS_GO[name].splitlines()[0])
     assert verdict.status == "refuted", verdict.reason
 
 
 @pytest.mark.parametrize("name", OPEN)
-def test_inconclusive(judged: Callable[..., Verdict], name: str) -> None:
-    verdict = judged(train(OPEN[name]), OPEN[name].splitlines()[0])
+def test_inconclusive(judged: Judge, name: str) -> None:
+    verdict = judged(train(OPEN[name]), marker=OPEN[name].splitlines()[0])
     assert verdict.status == "inconclusive", verdict.reason
 
 
@@ -170,8 +148,8 @@ def epoch(dataset: list, model):
         ("losses.append(loss)", "growing"),  # no processes to wait for
     ],
 )
-def test_ends_soon(judged: Callable[..., Verdict], marker: str, status: str) -> None:
-    verdict = judged(OWN.replace("{helper}", "criterion"), marker)
+def test_ends_soon(judged: Judge, marker: str, status: str) -> None:
+    verdict = judged(OWN.replace("{helper}", "criterion"), marker=marker)
     assert verdict.status == status, verdict.reason
     assert "longer than" not in verdict.reason and "TooLong" not in verdict.reason
 
@@ -218,15 +196,13 @@ def main(steps):
         ("# other", 64, "growing"),  # the numbers that are compared stay as they are
     ],
 )
-def test_a_bound_is_no_growth(judged: Callable[..., Verdict], marker: str, size: int, status: str) -> None:
-    verdict = judged(BOUNDED.replace("{size}", str(size)), marker)
+def test_a_bound_is_no_growth(judged: Judge, marker: str, size: int, status: str) -> None:
+    verdict = judged(BOUNDED.replace("{size}", str(size)), marker=marker)
     assert verdict.status == status, verdict.reason
 
 
 @pytest.mark.parametrize(("helper", "tier"), [("real", "replayed"), ("guessing", "simulated")])
-def test_tier_counts_what_other_files_guess(
-    judged: Callable[..., Verdict], tmp_path: Path, helper: str, tier: str
-) -> None:
+def test_tier_counts_what_other_files_guess(judged: Judge, tmp_path: Path, helper: str, tier: str) -> None:
     (tmp_path / "helpers.py").write_text(
         "import missing\ndef real(x):\n    return x * 2\ndef guessing(x):\n    return missing.model(x)\n"
     )
@@ -239,7 +215,7 @@ def collect(inputs):
         kept.append({helper}(x))
     return kept
 """
-    verdict = judged(source, "kept.append")
+    verdict = judged(source, marker="kept.append")
     assert (verdict.status, verdict.tier) == ("growing", tier), verdict.reason
 
 
@@ -285,38 +261,41 @@ def recurrent(imported: str, call: str, then: str = "pass") -> str:
 
 
 @pytest.mark.parametrize("name", NOT_FOLLOWED)
-def test_graphs_of_what_is_not_followed(judged: Callable[..., Verdict], name: str) -> None:
+def test_graphs_of_what_is_not_followed(judged: Judge, name: str) -> None:
     """What could return anything confirms no graph, unless the code itself goes back along it; tensors it may keep."""
     source = recurrent(*NOT_FOLLOWED[name])
-    verdict = judged(source, "total = total")
+    verdict = judged(source, marker="total = total")
     assert verdict.status == "inconclusive" and "could not be followed" in verdict.reason, verdict.reason
-    proved = judged(recurrent(*NOT_FOLLOWED[name], "value.backward(retain_graph=True)"), "total = total")
+    proved = judged(recurrent(*NOT_FOLLOWED[name], "value.backward(retain_graph=True)"), marker="total = total")
     assert proved.status == "growing", proved.reason
-    kept = judged(source, "parts.append")
+    kept = judged(source, marker="parts.append")
     assert kept.status == "growing" and not kept.nodes_per_step, kept
 
 
 @pytest.mark.parametrize("name", LIKE_MODELS)
-def test_graphs_of_models(judged: Callable[..., Verdict], name: str) -> None:
+def test_graphs_of_models(judged: Judge, name: str) -> None:
     """What is handed in, and what is called as models and losses are, gives a graph."""
-    verdict = judged(recurrent(*LIKE_MODELS[name]), "total = total")
+    verdict = judged(recurrent(*LIKE_MODELS[name]), marker="total = total")
     assert verdict.status == "growing", verdict.reason
 
 
-def test_peak_of_what_is_not_followed(judged: Callable[..., Verdict]) -> None:
+def test_peak_of_what_is_not_followed(judged: Judge) -> None:
     source = "from missing import score\n\ndef evaluate(loader):\n    for batch in loader:\n        print({call})\n"
-    assert judged(source.replace("{call}", "score(batch).sum()"), "score(batch)", Retains.PEAK).status == "inconclusive"
+    assert (
+        judged(source.replace("{call}", "score(batch).sum()"), marker="score(batch)", retains=Retains.PEAK).status
+        == "inconclusive"
+    )
 
 
-def test_reasons(judged: Callable[..., Verdict]) -> None:
+def test_reasons(judged: Judge) -> None:
     """What stands in the way is said, and so is what was taken for granted, and what little stays."""
-    assert "TypeError" in judged(train(OPEN["fails"]), OPEN["fails"]).reason
+    assert "TypeError" in judged(train(OPEN["fails"]), marker=OPEN["fails"]).reason
     size = GROWS["behind a size"]
-    assert "to lead here" in judged(train(size), size.rpartition(": ")[2]).reason
-    assert "no more than 4 B a hit" in judged(train(LETS_GO["detached"]), LETS_GO["detached"]).reason
+    assert "to lead here" in judged(train(size), marker=size.rpartition(": ")[2]).reason
+    assert "no more than 4 B a hit" in judged(train(LETS_GO["detached"]), marker=LETS_GO["detached"]).reason
 
 
-def test_unsaved_text(server: Server, tmp_path: Path) -> None:
+def test_unsaved_text(server: Any, tmp_path: Path) -> None:
     """The text can be another than the file's; imports are looked for where the file stands."""
     file = tmp_path / "train.py"
     file.write_text(train("total += loss.item()"))
@@ -328,7 +307,7 @@ def test_unsaved_text(server: Server, tmp_path: Path) -> None:
         assert verdict is not None and verdict.status == status, verdict
 
 
-def test_own_code_is_run(judged: Callable[..., Verdict]) -> None:
+def test_own_code_is_run(judged: Judge) -> None:
     """A model of the file's own, with data that is a stand-in: nothing about the graph is guessed."""
     source = """
 import torch
@@ -352,13 +331,14 @@ def train(inputs, steps=100):
         optimizer.step()
         losses.append(loss)
 """
-    verdict = judged(source, "losses.append(loss)", fixed=source.replace("append(loss)", "append(loss.detach())"))
+    fixed = source.replace("append(loss)", "append(loss.detach())")
+    verdict = judged(source, marker="losses.append(loss)", fixed=fixed)
     assert (verdict.status, verdict.tier) == ("growing", "replayed"), verdict.reason
     assert verdict.after_fix is not None and verdict.after_fix.status == "refuted", verdict.after_fix
     assert verdict.path == ("frame of train()", "local 'losses'[*]")
 
 
-def test_peak(judged: Callable[..., Verdict]) -> None:
+def test_peak(judged: Judge) -> None:
     source = """
 import torch
 
@@ -368,7 +348,7 @@ def evaluate(model, loader):
         prediction = model(batch)
         print(prediction.argmax())
 """
-    verdict = judged(source, "model(batch)", Retains.PEAK)
+    verdict = judged(source, marker="model(batch)", retains=Retains.PEAK)
     assert verdict.status == "peak", verdict.reason
     assert verdict.after_fix is not None
 

@@ -19,7 +19,8 @@ _INK = re.compile(r"[^\r\n]")
 _SUITES = ("body", "cases", "handlers", "orelse", "finalbody")
 _LINES = (cst.SimpleStatementLine, cst.SimpleStatementSuite)
 _PARTS = (cst.IndentedBlock, cst.Else, cst.Finally, cst.ExceptHandler, cst.ExceptStarHandler, cst.MatchCase)
-_FORMATTED = (cst.FormattedString, cst.TemplatedString)
+_TEMPLATED = getattr(cst, "TemplatedString", cst.FormattedString)  # older ones read none
+_FORMATTED = (cst.FormattedString, _TEMPLATED)
 _ELSEWHERE = (cst.Annotation, cst.TypeParameters, *_FORMATTED, cst.BaseSuite, cst.If, *_PARTS)
 
 

@@ -22,6 +22,7 @@ _MOST_STEPS = 256  # for a limit that the first runs have not come to
 _CALLED = "called from here"  # what the linter says of a place that leads to the flagged one
 # rules that are wrong where what goes in at the line is let go: others hang on who else comes by, and with what
 _ABOUT_THE_LINE = frozenset("TML101 TML102 TML105 TML108 TML110 TML201 TML204 TML206 TML310".split())
+_ABOUT_TASKS = frozenset({"TML408", "TML505"})  # ... about threads and processes that go on
 _ABOUT_A_DEVICE = frozenset({"TML310"})  # ... where what is moved to the host is no matter
 _LOWER = 2  # stand-in tensors by which a peak must be lower: sizes of stand-ins say nothing about shares of it
 
@@ -150,20 +151,23 @@ class _Runs:
         series, reason = self.series()
         if series is None:
             return _open(reason), None
-        verdict = judged_line(series, retains)
+        verdict = self.line(series, retains)
         limit = limit_ahead(series) if verdict.status == "growing" else None
         if limit is not None and limit[1] <= _MOST_STEPS:  # is there anything more beyond it?
             self._request["steps"] = limit[1]
             series, reason = self.series()
             if series is None:
                 return _open(reason), None
-            verdict, limit = judged_line(series, retains), None
+            verdict, limit = self.line(series, retains), None
         if limit is not None:
             said = f"the test at line {limit[0]} compares with {limit[1]}, which is more than was run"
             verdict = base("inconclusive", said, series)
         if retains is Retains.PEAK and verdict.status in ("refuted", "growing"):
             verdict = self.without_gradients(verdict, series)
         return verdict, series
+
+    def line(self, series: Series, retains: Retains) -> Verdict:
+        return judged_line(series, retains, starts=self._finding.code in _ABOUT_TASKS)
 
     def series(self, source: str | None = None, moved: int = 0, no_grad: bool = False) -> tuple[Series | None, str]:
         """N and 2N steps; or the reason why there are none."""
@@ -191,7 +195,7 @@ class _Runs:
         if series is None:
             return _open(reason)
         assert self._finding.retains is not None
-        return judged_line(series, self._finding.retains)
+        return self.line(series, self._finding.retains)
 
     def without_gradients(self, verdict: Verdict, series: Series) -> Verdict:
         """Is the peak lower where the flagged statement records no gradients?"""

@@ -5,7 +5,9 @@ from __future__ import annotations
 import contextlib
 import itertools
 import operator
+import os
 import sys
+import threading
 import time
 import types
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -15,10 +17,12 @@ from typing import TYPE_CHECKING, Any
 import torch
 from torch.utils._contextlib import _DecoratorContextManager as ContextDecorator
 
+from . import tasks
 from . import turns as looping
 from .making import Anything, argument, required, without_init
 from .payload import Payload, method, mixed, tensors_in
 from .standins import Bag, is_standin, unknown
+from .tasks import TooLong
 from .unknowns import guess, is_guess
 
 if TYPE_CHECKING:
@@ -65,6 +69,8 @@ class Account:
     keyed: bool = False  # the flagged statement stores under a key of which nothing is known
     late: bool = False  # its time was over before it was done
     again: bool = False  # its loop had too few items, and went over them once more
+    cut: bool = False  # a loop was ended that may have read what a thread gives
+    running: int = 0  # threads that it left running, and stand-ins for processes
     slice: list[int] = field(default_factory=list)  # lines that the flagged statement depends on
     doubtful: list[str] = field(default_factory=list)  # calls that were not followed, and whose graphs nothing proves
 
@@ -72,17 +78,13 @@ class Account:
         return {**asdict(self), "passed": sorted(self.passed), "assumed": sorted(self.assumed)}
 
 
-class TooLong(BaseException):
-    """The time for something is over: not to be healed."""
-
-
 class Healer:
     """What rewritten code calls. `file` is the module's: only its own lines are accounted for."""
 
     def __init__(self, project: Project, file: str, account: Account | None) -> None:
         self._project, self._file, self._account = project, file, account
-        self._turns: dict[str, int] = {}
-        self._active: dict[types.CodeType, int] = {}
+        self._turns: dict[tuple[int, str], int] = {}  # by thread
+        self._active: dict[tuple[int, types.CodeType], int] = {}
         self._counted: tuple[int, int] | None = None  # the numbers that were last compared
         self._open: set[int] = set()  # tests that have led to the flagged line by themselves
         self.left: Callable[[types.FrameType], None] | None = None  # told when the flagged function is about to return
@@ -105,6 +107,8 @@ class Healer:
             if isinstance(args[0], Payload) and function in _REDUCING:
                 return mixed([args[0]])
             args = (list(itertools.islice(args[0], looping.FEW)), *args[1:])
+        if function is open and args and is_standin(args[0]):
+            args = os.devnull, *args[1:]  # which would be taken for the number of a descriptor
         if "num_workers" in kwargs and module.startswith("torch.utils.data"):
             kwargs = {**kwargs, "num_workers": 0, "persistent_workers": False, "prefetch_factor": None}
         try:
@@ -116,16 +120,19 @@ class Healer:
     def _called(self, function: Any, args: Any, kwargs: Any) -> Any:
         """The call; where a function of the snippet's calls itself again and again, what something unknown gives."""
         code = getattr(function, "__code__", None)
+        if tasks.waits(function):
+            return self._project.tasks.wait(function, args, kwargs)
         if code is None:
             return function(*args, **kwargs)
-        depth = self._active.get(code, 0)
+        place = threading.get_ident(), code
+        depth = self._active.get(place, 0)
         if depth >= _DEEP:
             return self._unknown(function, args, kwargs)
-        self._active[code] = depth + 1
+        self._active[place] = depth + 1
         try:
             return function(*args, **kwargs)
         finally:
-            self._active[code] = depth
+            self._active[place] = depth
 
     def _instead(self, function: Any, args: Any, kwargs: Any) -> Any:
         """What a call gives that fails."""
@@ -138,13 +145,16 @@ class Healer:
         if "device" in kwargs:
             with contextlib.suppress(Exception, SystemExit):
                 return function(*args, **{key: value for key, value in kwargs.items() if key != "device"})
+        if function is open and args:
+            with contextlib.suppress(Exception):
+                return open(os.devnull, *args[1:], **kwargs)  # an open file, all the same
         if isinstance(function, type):
             made = without_init(function)
             return Bag(name) if made is None else made
         return 0.5 if module.startswith("numpy") else self._unknown(function, args, kwargs)
 
     def _in_time(self) -> None:
-        if time.thread_time() > self._project.deadline:
+        if time.thread_time() > self._project.deadline or tasks.must_end():
             raise TooLong
 
     def _unknown(self, function: Any, args: Any, kwargs: Any) -> Any:
@@ -164,7 +174,7 @@ class Healer:
 
     def attribute(self, owner: Any, name: str) -> Any:
         try:
-            return getattr(owner, name)
+            return tasks.instead(getattr(owner, name))
         except Exception:
             pass
         found = Bag(name, foreign=isinstance(owner, _PLAIN))
@@ -214,7 +224,7 @@ class Healer:
         return value
 
     def few(self, iterable: Any, shape: Any) -> Iterator[Any]:
-        return looping.few(iterable, shape)
+        return looping.few(iterable, shape, self._project.account)
 
     def unpacked(self, value: Any, shape: Any) -> Any:
         return looping.unpacked(value, shape)
@@ -241,12 +251,17 @@ class Healer:
     def more(self, place: str, test: Any, turns: str) -> bool:
         """Whether a `while` goes round once more."""
         self._in_time()
-        self._turns[place] = self._turns.get(place, 0) + 1
+        here = threading.get_ident(), place
+        turn = self._turns[here] = self._turns.get(here, 0) + 1
         over = not _is_unknown(test) and not test and turns != "steps"
-        if self._turns[place] > looping.wanted(turns, self._project.steps) or over:
-            self._turns[place] = 0
-            return False
-        return True
+        if not over and turn <= looping.wanted(turns, self._project.steps):
+            return True
+        if not over and turns != "steps" and not _is_unknown(test):
+            if self._project.tasks.goes_on():
+                return True
+            self._project.account.cut = True
+        self._turns[here] = 0
+        return False
 
     def test(self, value: Any, wanted: bool | None, sure: bool, exits: bool, line: int) -> bool:
         """Which way an `if` goes: to the flagged line where nothing but a setting or a stand-in says otherwise. What
@@ -326,7 +341,7 @@ class Healer:
     def imported(self, origin: str, name: str) -> Any:
         module = self._project.module(origin, self._file)
         try:
-            return getattr(module, name)
+            return tasks.instead(getattr(module, name))
         except Exception:
             found = self._project.module(origin + ("" if origin.endswith(".") else ".") + name, self._file)
             return found if isinstance(found, types.ModuleType) else Bag(name, foreign=True)

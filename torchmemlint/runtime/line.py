@@ -30,8 +30,8 @@ def base(status: str, reason: str, series: Series) -> Verdict:
     )
 
 
-def judged_line(series: Series, retains: Retains) -> Verdict:
-    """What the flagged statement was seen to do."""
+def judged_line(series: Series, retains: Retains, *, starts: bool = False) -> Verdict:
+    """What the flagged statement was seen to do. With `starts`, it is about threads or processes that go on."""
     record, account = series.last["sites"]["0"], series.last["account"]
     reason = _untrusted(record, account)
     if reason:
@@ -41,6 +41,13 @@ def judged_line(series: Series, retains: Retains) -> Verdict:
         return base("refuted", stops, series)
     if retains is Retains.DELAYED:
         return _delayed(record, series)
+    tasks = series.rate([run["account"]["running"] for run in series.runs])
+    if tasks >= 0.5 and account["cut"]:
+        said = "a thread goes on, and a loop that may read what it gives was ended after a few turns"
+        return base("inconclusive", said, series)
+    if starts and tasks >= 0.5:
+        said = f"{judge.number(tasks)} more threads or processes go on at each of {record['hits']} hits"
+        return replace(base("growing", said + _assumptions(account, record), series), scope="call")
     path = judge.paths(series).get("0", ())
     own = judge.own_growth(record)
     if own is not None and (own[0] >= PAYLOAD / 4 or own[1] >= 0.5):

@@ -21,13 +21,12 @@ from pathlib import Path
 from typing import Any
 
 from . import evidence, rewriting, watch
-from .healing import Account, Healer, TooLong
+from .healing import Account, Healer
 from .standins import Bag
+from .tasks import PROCESSES, Tasks, TooLong
 
 _REAL = frozenset(sys.stdlib_module_names) | {"torch", "numpy", "__future__"}
-_REFUSED = frozenset(
-    """torch.distributed torch.multiprocessing multiprocessing subprocess importlib.metadata webbrowser pdb""".split()
-)
+_REFUSED = frozenset("""torch.distributed multiprocessing subprocess importlib.metadata webbrowser pdb""".split())
 _DEEP = 40  # files of the project that are loaded, at most
 _LARGE = 150_000  # bytes of a file of the project that is still loaded
 _LOADING, _OWN = 0.7, 0.7  # seconds of this thread's time for them, and for the flagged file itself after that
@@ -95,6 +94,7 @@ class Project:
     def __init__(self, root: str, steps: int, account: Account) -> None:
         self.steps = steps
         self.account = account
+        self.tasks = Tasks()
         self._root = root
         self._loaded: dict[str, Part] = {}
         self._imports = time.thread_time() + _LOADING
@@ -103,6 +103,8 @@ class Project:
     def module(self, name: str, importer: str) -> Any:
         """A module that really is one, or a stand-in."""
         top = name.partition(".")[0]
+        if name in ("multiprocessing", "torch.multiprocessing"):
+            return PROCESSES
         if not name.startswith(".") and top in _REAL:
             if name in _REFUSED or top in _REFUSED:
                 return Bag(name, foreign=True)

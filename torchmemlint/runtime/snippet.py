@@ -18,10 +18,11 @@ from pathlib import Path
 from typing import Any
 
 from . import doubts, loading, rewriting, watch
-from .healing import Account, Healer, TooLong
+from .healing import Account, Healer
 from .loading import Part, Project
 from .making import argument, is_lasting, lent, required, without_init
 from .standins import Bag
+from .tasks import TooLong
 
 _MAKING, _RUNNING = 0.7, 1.5  # seconds of this thread's time for an object, and for the snippet itself
 _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
@@ -111,6 +112,8 @@ def _timed(project: Project, calls: Callable[[], None], cycles: bool = False) ->
             project.account.late = True
         if collects:
             gc.enable()
+        project.account.running = project.tasks.left()
+        project.tasks.end()
 
     return main
 

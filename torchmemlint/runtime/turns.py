@@ -35,6 +35,7 @@ def loop(iterable: Any, shape: Any, turns: str, steps: int, account: Account) ->
         if len(seen) < FEW:
             seen.append(value)
         yield unpacked(value, shape)
+    account.cut = account.cut or (turns != "steps" and done == most and _reads(iterable))
     if turns == "steps":
         account.again = account.again or 0 < done < most
         again: Iterator[Any] = map(_like, itertools.cycle(seen)) if seen else batches()
@@ -44,10 +45,19 @@ def loop(iterable: Any, shape: Any, turns: str, steps: int, account: Account) ->
             yield unpacked(value, shape)
 
 
-def few(iterable: Any, shape: Any) -> Iterator[Any]:
+def few(iterable: Any, shape: Any, account: Account) -> Iterator[Any]:
     """What a comprehension goes over."""
     most = FEW if is_endless(iterable) else _MOST
+    account.cut = account.cut or _reads(iterable)
     return (unpacked(value, shape) for value in itertools.islice(iterated(iterable), most))
+
+
+def _reads(iterable: Any) -> bool:
+    """Whether the program's own code gives the items: it may take them from a thread."""
+    if is_standin(iterable) or isinstance(iterable, Items):
+        return False
+    own = getattr(type(iterable), "__iter__", None)
+    return inspect.isgenerator(iterable) or hasattr(type(iterable), "__next__") or hasattr(own, "__code__")
 
 
 def is_endless(iterable: Any) -> bool:
