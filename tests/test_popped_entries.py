@@ -38,3 +38,39 @@ def test_taken_out(taken: str) -> None:
 )
 def test_left_there(taken: str) -> None:
     check(RECORDS.format(taken=taken, mark="  # TML102"))
+
+
+THROWN_OUT = """
+class Pool:
+    def __init__(self):
+        self.models, self.told, self.rest = {{}}, [], set()
+
+    def load(self, name):
+        self.models[name] = nn.Linear(512, 512)
+        if len(self.models) > 4:
+            {taken}
+        return self.models[name]
+
+def main(names, x):
+    pool = Pool()
+    for name in names:
+        print(pool.load(name))
+    print(pool.told, pool.rest)
+"""
+
+
+@pytest.mark.parametrize(
+    "taken",
+    [
+        "gone, _ = self.models.popitem(); self.told.append(gone)",
+        "gone, model = self.models.popitem(); self.rest.add(gone); print(model)",
+        "self.told.append(self.models.popitem()[0])",
+        "entry = self.models.popitem(); self.told.append(entry[0])",
+        "_, model = self.models.popitem(); self.told.append(model)  # TML303",
+        "self.told.append(self.models.popitem()[1])  # TML303",
+        "entry = self.models.popitem(); self.told.append(entry[1])  # TML303",
+        "self.told.append(self.models.popitem())  # TML303",
+    ],
+)
+def test_the_name_and_the_value_of_what_popitem_takes(taken: str) -> None:
+    check(THROWN_OUT.format(taken=taken))

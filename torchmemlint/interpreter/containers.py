@@ -94,7 +94,8 @@ def container_method(
             machine.put(obj.fields, field, UNKNOWN)
             return taken
         machine.reset(frame, obj, "*", "pop", args[0] if args and name in ("remove", "discard") else UNKNOWN)
-        return machine.elements(frame, (obj,))
+        taken = machine.elements(frame, (obj,))
+        return _entry(machine, frame, obj, site, LIGHT, taken) if name == "popitem" and obj.kind == "dict" else taken
     if name == "get":
         key = constant(args[0]) if args else ...
         found = obj.fields.get(f"[{key}]") if key is not ... else None
@@ -107,10 +108,8 @@ def container_method(
     if name == "keys":
         return as_list(machine, frame, obj, site, keys_of(obj))
     if name == "items":
-        pair = machine.allocate(frame, ("pair", site, obj.serial), "tuple")
-        machine.put(pair.fields, "[0]", keys_of(obj))
-        machine.put(pair.fields, "[1]", machine.elements(frame, (obj,)))
-        return as_list(machine, frame, obj, site, (pair,))
+        entry = _entry(machine, frame, obj, site, keys_of(obj), machine.elements(frame, (obj,)))
+        return as_list(machine, frame, obj, site, entry)
     if name == "copy":
         copy = machine.allocate(frame, ("copy", site, obj.serial), obj.kind)
         for field, part in obj.fields.items():
@@ -214,6 +213,14 @@ def keys_of(obj: Obj) -> Value:
     keys = [key for key in obj.fields if key[:1] != "$"]
     seen = keys and not obj.unknown and all(key[:1] == "[" for key in keys)
     return (NAMED,) if seen else (a_key_of(obj),)
+
+
+def _entry(machine: Machine, frame: Frame, obj: Obj, site: Site, key: Value, value: Value) -> Value:
+    """A dictionary's `(key, value)`."""
+    pair = machine.allocate(frame, ("pair", site, obj.serial), "tuple")
+    machine.put(pair.fields, "[0]", key)
+    machine.put(pair.fields, "[1]", value)
+    return (pair,)
 
 
 def as_list(machine: Machine, frame: Frame, obj: Obj, site: Site, value: Value) -> Value:
