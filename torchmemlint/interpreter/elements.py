@@ -127,6 +127,8 @@ def _item_of(machine: Machine, frame: Frame, atom: Any, index_expr: Expr, index:
         key = constant(index) if atom.bundle else ...
         if isinstance(key, str) and names_number(key):
             return LIGHT
+        if machine.grad == OFF and any(type(one) is Tensor or one == AN_ARRAY for one in index):
+            return arithmetic(machine, ((atom,),))  # a copy, and no backward pass goes back from that; not so of a view
         if index_expr[0] != m.SLICE:
             row = bool(machine.derivation.loaded) and _takes_a_row(frame, index_expr)
             return (part_of_batch(machine, atom, 0 if row else constant(index)),)

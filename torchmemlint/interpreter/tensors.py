@@ -380,7 +380,7 @@ def backward(
         derivation.spread(derivation.demanded, node, stop)
         derivation.spread(derivation.gone_through, node, stop | derivation.cut)
         if frees:
-            derivation.spread(derivation.spent, node, stop if not method else frozenset())
+            derivation.spread(derivation.spent, node, frozenset(derivation.cut) if method else stop)
     if machine.grad == ASSUMED and method and found:
         machine.grad = ON  # it would raise otherwise: for what follows in this function, nothing is assumed
     others = _of_the_whole(frame, machine.loops if of_part else None)
