@@ -65,9 +65,10 @@ def judged_line(series: Series, retains: Retains, *, starts: bool = False) -> Ve
         said = f"{stand_ins(held)} that went in at this line are alive at the end"
         return replace(base("held", said + _assumptions(account, record), series), held_bytes=held, path=path)
     objects = judge.rising(record["objects"])
-    if objects >= 0.5 and retains is Retains.GROWING and not account["keyed"]:
+    stay = "call" if record["objects"] and 2 * record["alive"] > record["objects"][-1][1] else "loop"
+    in_time = not starts or stay == "call"  # threads that are told to end may do so after some more hits
+    if objects >= 0.5 and retains is Retains.GROWING and not account["keyed"] and in_time:
         said = f"what goes in at this line stays: {_objects(objects)} more at each of {record['hits']} hits"
-        stay = "call" if 2 * record["alive"] > record["objects"][-1][1] else "loop"
         return replace(base("growing", said + _assumptions(account, record), series), scope=stay)
     if record["into"]:
         return base("inconclusive", "what it goes into is not known", series)

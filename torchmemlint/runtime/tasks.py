@@ -15,7 +15,6 @@ import threading
 import time
 import types
 from collections.abc import Iterator
-from multiprocessing.dummy import connection
 from typing import Any
 
 from .standins import Bag
@@ -76,21 +75,31 @@ class Queue(queue.Queue[Any]):
     join_thread = cancel_join_thread = close
 
 
-class Connection(connection.Connection):
-    """An end of a pipe. What waits at the other one when it is closed is taken to end: EOFError would be healed."""
+class Connection:
+    """An end of a pipe. Closed by the program itself, it ends the process that waits at the other one, as EOFError
+    would: that would be healed. A process closes but copies.
+    """
+
+    def __init__(self, received: queue.Queue[Any], sent: queue.Queue[Any]) -> None:
+        self._received, self._sent = received, sent
 
     def send(self, value: Any) -> None:
-        self._out.put(value)
+        self._sent.put(value)
 
     def recv(self) -> Any:
-        value = _until_told(self._in.get)
-        if value is _ENDED:
-            self._in.put(value)
-            raise TooLong
+        while (value := _until_told(self._received.get)) is _ENDED:
+            if not is_main():
+                raise TooLong
         return value
 
+    def poll(self, timeout: float | None = 0.0) -> bool:
+        if timeout and self._received.empty():
+            time.sleep(min(timeout, _TURN))
+        return not self._received.empty()
+
     def close(self) -> None:
-        self._out.put(_ENDED)
+        if is_main():
+            self._sent.put(_ENDED)
 
 
 def pipe(duplex: bool = True) -> tuple[Connection, Connection]:
