@@ -48,8 +48,11 @@ def loop(iterable: Any, shape: Any, turns: str, steps: int, account: Account) ->
 def few(iterable: Any, shape: Any, account: Account) -> Iterator[Any]:
     """What a comprehension goes over."""
     most = FEW if is_endless(iterable) else _MOST
-    account.cut = account.cut or _reads(iterable)
-    return (unpacked(value, shape) for value in itertools.islice(iterated(iterable), most))
+    done = 0
+    for value in itertools.islice(iterated(iterable), most):
+        done += 1
+        yield unpacked(value, shape)
+    account.cut = account.cut or (done == most and _reads(iterable))
 
 
 def _reads(iterable: Any) -> bool:
