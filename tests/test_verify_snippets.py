@@ -51,6 +51,7 @@ GROWS = {
     "activation": "outputs.append(prediction)",
     "behind a setting": "if self.config.verbose: outputs.append(loss)",
     "unknown holder": "self.tracker.append(loss)",
+    "what a model makes of the unknown": "outputs.append(self.model.ref_decoder(self.config.ids))",
     "a tensor by its use": "reward = self.environment.step(); reward.detach(); self.history.append(reward)",
     "behind a size": "if inputs.shape[0] > 1000: outputs.append(loss)",
     "shapes that do not fit": "count = torch.zeros(3); count += torch.ones(2); outputs.append(loss + count)",

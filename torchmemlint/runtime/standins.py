@@ -119,7 +119,7 @@ class Bag:
     named_children = named_modules
 
     def __iter__(self) -> Iterator[Any]:
-        if self._name.lower().rpartition(".")[2].rpartition("_")[2] in words.MODELS - words.TENSORS:
+        if _is_model(self._name.rpartition(".")[2]):
             return iter(self.modules())
         return itertools.islice(batches(), _MOST)
 
@@ -211,6 +211,8 @@ def unknown(callee: Any, args: Any, kwargs: Any) -> Any:
     last = name.rpartition(".")[2]
     given = [*args, *kwargs.values()]
     tensors = tensors_in(given) or [one.tensor() for one in given if isinstance(one, Bag) and one.is_data()]
+    if not tensors and given and _is_model(last) and all(isinstance(one, Bag) for one in given):
+        tensors = [one.tensor(given=True) for one in given]
     if last in ("backward", "manual_backward") and tensors:
         for tensor in tensors:
             backward((tensor,), {})
@@ -222,6 +224,11 @@ def unknown(callee: Any, args: Any, kwargs: Any) -> Any:
     if not isinstance(callee, (Bag, Payload)):
         return mixed(tensors)
     return _computed(tensors, name if isinstance(callee, Bag) and callee._foreign else "")
+
+
+def _is_model(name: str) -> bool:
+    """Whether a name says that a call of this gives tensors, if anything went in: `ref_decoder(ids)`."""
+    return name.lower().rpartition("_")[2] in words.MODELS - words.TENSORS
 
 
 def _called(self: Payload, *args: Any, **kwargs: Any) -> Any:

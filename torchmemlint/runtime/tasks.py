@@ -21,7 +21,7 @@ from .standins import Bag
 
 _TURN = 0.01  # seconds between two turns of a loop that goes on
 _PATIENCE, _IN_ALL = 0.25, 1.5  # seconds for one wait of the snippet's, and for all of them
-_SETTLING = 0.5  # seconds for what was told to end
+_SETTLING = 1.0  # seconds for what was told to end
 _WAITING = frozenset(("queue", "_queue", "threading", "_thread", "concurrent", "multiprocessing"))
 _ENDED = object()  # what a connection says that was closed
 
