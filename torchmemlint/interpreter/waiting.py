@@ -7,15 +7,27 @@ from collections.abc import Iterator
 from ..facts import model as m
 from ..facts.model import Expr, Stmt
 from ..facts.program import targets
-from ..facts.walk import ALWAYS, blocks, calls, calls_of, expressions_of, nodes, statements
+from ..facts.walk import (
+    ALWAYS,
+    blocks,
+    calls,
+    calls_of,
+    expressions_of,
+    last_name,
+    nodes,
+    places_with_values,
+    root_of,
+    statements,
+)
 from .frames import Frame
 from .machine import Machine
-from .values import UNKNOWN, Bound, Obj
+from .values import ATTACHED, UNKNOWN, Bound, Obj
 from .weights import heavy
 
 _CONTAINERS = ("list", "tuple", "dict", "set", "deque")
 _NUMBERS = ("weight", "factor", "ratio", "count", "coef", "lr")  # names of single numbers
 
+_ANSWERS = ("set_result", "put", "put_nowait", "send", "send_pyobj")
 _OF_SIGNALS = frozenset(("set", "is_set", "set_result", "set_exception"))  # what events and futures have, not tensors
 
 
@@ -49,7 +61,8 @@ def end_of_round(machine: Machine, frame: Frame, loop: Stmt) -> None:
             kept[name] = (what, weight)
     awaited = _awaited(machine, frame, loop, body) if not kept else {}
     if kept or awaited:
-        machine.note("kept-while-waiting", waits[1], frame, (kept, awaited, machine.context))
+        passing = _passed_on(machine, frame, loop, body)
+        machine.note("kept-while-waiting", waits[1], frame, (kept, awaited, machine.context, passing))
 
 
 def _serves(frame: Frame, loop: Stmt, waits: Expr) -> bool:
@@ -107,20 +120,17 @@ def _awaited(machine: Machine, frame: Frame, loop: Stmt, body: tuple[Stmt, ...])
     """The names that the last item of a queue has at the end of a round, where nothing is in the queue yet: threads
     are started before they are given something; with the index of each in what is taken apart, else -1. What is made
     of an item under its own name, `batch = pin(batch)`, is only known when the thread goes on with one."""
-    got = [(loop[2], loop[3][3][0][1])] if loop[0] == m.FOR and _is_iter_of_get(loop[3]) else []
+    got = list(_taken(machine, frame, loop, body))
+    taking = [statement for statement, _, _ in got]
     let_go: list[Expr] = []
     made_over: list[Expr] = []
     for statement in statements(body):
-        call = statement[3] if statement[0] == m.ASSIGN and statement[3][0] == m.CALL else None
-        waits = call if call is None or _blocks(call) else _waited_in(machine, frame, call)
-        if waits is not None:
-            got += [(target, waits[2][1]) for target in statement[2]]
-        else:
+        if not any(statement is one for one in taking):
             let_go += statement[2] if statement[0] == m.DELETE else targets(statement)
             if statement[0] == m.ASSIGN:
                 made_over += [one for one in statement[2] if one[0] == m.NAME and one in nodes(statement[3])]
-    taken = [(target, -1, expr) for target, expr in got]
-    taken += [(part, index, expr) for target, expr in got if target[0] == m.NEW for index, part in enumerate(target[3])]
+    taken = [(target, -1, expr) for _, target, expr in got]
+    taken += [(part, index, expr) for _, one, expr in got if one[0] == m.NEW for index, part in enumerate(one[3])]
     found: dict[str, tuple[Obj, int]] = {}
     for name, index, expr in taken:
         for queue in machine.eval(frame, expr) if name[0] == m.NAME else ():
@@ -131,6 +141,40 @@ def _awaited(machine: Machine, frame: Frame, loop: Stmt, body: tuple[Stmt, ...])
             elif name in made_over:
                 machine.made_over.add(queue.serial)
     return found
+
+
+def _taken(machine: Machine, frame: Frame, loop: Stmt, body: tuple[Stmt, ...]) -> Iterator[tuple[Stmt, Expr, Expr]]:
+    """The statements that take an item, what they bind it to, and what they take it from."""
+    if loop[0] == m.FOR and _is_iter_of_get(loop[3]):
+        yield loop, loop[2], loop[3][3][0][1]
+    for statement in statements(body):
+        call = statement[3] if statement[0] == m.ASSIGN and statement[3][0] == m.CALL else None
+        waits = call if call is None or _blocks(call) else _waited_in(machine, frame, call)
+        if waits is not None:
+            yield from ((statement, target, waits[2][1]) for target in statement[2])
+
+
+def _passed_on(machine: Machine, frame: Frame, loop: Stmt, body: tuple[Stmt, ...]) -> frozenset[str]:
+    """The names of what a round only passes on: the item that it has taken, or a part of it, as it is, and what it puts
+    somewhere or answers with. With a graph it is more than what the others have of it."""
+    taken = [one for _, target, _ in _taken(machine, frame, loop, body) for one in nodes(target) if one[0] == m.NAME]
+    for statement in statements(body):
+        for place, value in places_with_values(statement) if statement[0] == m.ASSIGN else ():
+            taken += [one for one in nodes(place) if one[0] == m.NAME and root_of(value) in taken]
+        if statement[0] == m.FOR and root_of(statement[3]) in taken:
+            taken += [one for one in targets(statement) if one[0] == m.NAME]
+    answers = [call for call in calls(body) if last_name(call[2]) in _ANSWERS]
+    given = {part for call in answers for one in call[3] for part in (one, *(one[3] if one[0] == m.NEW else ()))}
+    names = {one[1] for one in {*taken, *given} if one[0] == m.NAME}
+    elsewhere = [one for store in machine.stores if type(store.owner) is Obj for one in store.tensors]
+    put = {node for one in elsewhere for node in machine.derivation.names_of(one.node)}
+    for name, value in frame.vars.items():
+        tensors = machine.reach(value)
+        if tensors and all(one.node in put for one in tensors):
+            names.add(name)
+        if any(one.graph == ATTACHED for one in tensors):
+            names.discard(name)
+    return frozenset(names)
 
 
 def _blocks(call: Expr) -> bool:

@@ -5,12 +5,13 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from ..facts import model as m
-from ..facts.model import ClassFacts, Expr, FunctionFacts, Site
+from ..facts.model import ClassFacts, Expr, FileFacts, FunctionFacts, Site
 from ..facts.program import Program
 from ..facts.walk import calls, last_name
 from .lent import ENDS
 
 _FIRST_ITEM = ("__iter__", "__next__")  # what starts a worker when it is first asked for something
+_OF_QUEUES = ("put", "put_nowait", "get", "get_nowait", "task_done")
 _LATE = ("start", "launch", "begin", "open")  # what who makes an object calls next: `Reader(path).start()`
 
 
@@ -48,12 +49,20 @@ def construction(value: Expr) -> Expr:
     return value
 
 
-def joins_what_it_starts(starter: FunctionFacts) -> bool:
+def joins_what_it_starts(*starters: FunctionFacts) -> bool:
     """Whether the function that starts a thread waits for its end, `thread.join()`, `thread.join(timeout=5)`: not for
     a queue, and not for words that are joined."""
-    fed = [call[2][1] for call in calls(starter.body) if call[2][0] == m.ATTR and call[2][2] in ("put", "put_nowait")]
-    joins = (call for call in calls(starter.body) if call[2][0] == m.ATTR and call[2][2] == "join")
-    return any(call[2][1] not in fed and all(map(_is_timeout, call[3])) for call in joins)
+    called = [call for one in starters for call in calls(one.body) if call[2][0] == m.ATTR]
+    queues = [call[2][1] for call in called if call[2][2] in _OF_QUEUES]
+    return any(call[2][2] == "join" and call[2][1] not in queues and all(map(_is_timeout, call[3])) for call in called)
+
+
+def is_joined_by_owner(facts: FileFacts, *own: FunctionFacts | None) -> bool:
+    """Whether a class that starts a thread, or is one, has a method that waits for its end, `close()`; `own` are
+    methods of such classes."""
+    owners = {one.owner for one in own if one is not None and one.owner >= 0 and one in facts.functions}
+    methods = (facts.classes[owner].methods.values() for owner in owners)
+    return any(joins_what_it_starts(*(facts.functions[index] for index in indices)) for indices in methods)
 
 
 def _is_timeout(given: Expr) -> bool:

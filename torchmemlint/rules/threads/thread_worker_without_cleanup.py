@@ -24,6 +24,9 @@ worker's function as long as there is work.
 - The loop lets go before it waits: `del batch, output`, `output = None`, or the
   work is done in a function whose locals end with it.
 - The thread is started and joined in one function: it ends with its work.
+- The item is only passed on, to a callback or to who asked for it, and a method
+  of the thread's owner joins it: that is one more of those that lie in the
+  queues before and after it, for as long as there is work.
 - A worker that merely *ends* without `del` or `empty_cache()` keeps nothing.
 
 ## How to release it
@@ -47,7 +50,7 @@ from ...evidence.thread_locals import grown_by_threads, left_by_tasks
 from ...finding import Confidence, Remedy, Retains
 from ...interpreter.values import Obj
 from ...interpreter.weights import heavy
-from ...lexical.starters import joins_what_it_starts
+from ...lexical.starters import is_joined_by_owner, joins_what_it_starts
 from .. import Report
 
 if TYPE_CHECKING:
@@ -64,11 +67,13 @@ def check(evidence: Evidence) -> Iterator[Report]:
     noted = {note.site: note for note in evidence.plain("kept-while-waiting")}
     noted |= {note.site: note for note in evidence.machine.plain if note.site in noted and _knows(note)}
     for note in noted.values():
-        kept, awaited, context = note.detail
+        kept, awaited, context, passing = note.detail
         kept = kept or _come_later(evidence, awaited)
+        creator = context.creator if context is not None else None
+        if context is not None and is_joined_by_owner(note.frame.unit.facts, creator, note.frame.facts):
+            kept = {name: found for name, found in kept.items() if name not in passing}
         if not kept:
             continue
-        creator = context.creator if context is not None else None
         if creator is not None and (joins_what_it_starts(creator) or creator.generator):
             continue  # started and joined in one function: it ends with its work
         names = sorted(kept)
