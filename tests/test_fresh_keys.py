@@ -5,7 +5,7 @@ from __future__ import annotations
 import textwrap
 
 import pytest
-from snippets import check
+from snippets import check, codes
 
 IMPORTS = """\
 import itertools
@@ -302,3 +302,94 @@ def test_a_number_stays_new_in_a_record(value: str) -> None:
 )
 def test_a_record_with_a_number_of_few_or_a_small_module(value: str, ident: str) -> None:
     check(RECORDS.format(value=value, ident=ident, drop="pass", told=""), IMPORTS)
+
+
+PUBLISHED = """
+import hashlib
+import json
+import time
+from dataclasses import dataclass
+from types import SimpleNamespace
+
+@dataclass
+class Entry:
+    name: str
+    mark: str
+
+class Table:
+    def __init__(self):
+        self.rows = {{}}
+
+    def publish(self, name, mark):
+        self.rows[name] = Entry(name, mark)
+
+LOADED = {{}}
+
+def short(text):
+    return hashlib.md5(text.encode()).hexdigest()[:8]
+
+def load(entry):
+    key = {key}
+    if key not in LOADED:
+        LOADED[key] = Net().eval()
+    return LOADED[key]
+
+@torch.no_grad()
+def serve(table, steps):
+    for step in range(steps):
+        table.publish("home", {mark})
+        for x in torch.randn(4, 8):
+            print(load(table.rows["home"])(x).argmax().item())
+
+serve(Table(), 30)
+"""
+
+
+@pytest.mark.parametrize("key", ["(entry.name, entry.mark)", 'f"{entry.name}-{entry.mark}"', "entry.mark"])
+@pytest.mark.parametrize(
+    "mark",
+    [
+        'hashlib.sha256(f"home:{step}".encode()).hexdigest()',
+        'short("home" + str(step))',
+        "hashlib.sha1(json.dumps({'seed': step}).encode()).hexdigest()",
+        "hex(step)",
+        "time.time()",
+    ],
+)
+def test_what_is_made_of_a_count(key: str, mark: str) -> None:
+    """A digest is as new as what it is of, whoever has it made."""
+    got = codes(PUBLISHED.format(key=key, mark=mark))
+    assert got == {"TML301"}
+
+
+@pytest.mark.parametrize(
+    ("key", "mark"),
+    [
+        ("(entry.name, entry.mark)", 'hashlib.sha256(b"home").hexdigest()'),
+        ("(entry.name, entry.mark)", 'short("home")'),
+        ("entry.name", "hashlib.sha256(str(step).encode()).hexdigest()"),
+        ("entry.mark", "hex(7)"),
+    ],
+)
+def test_what_is_made_of_what_stays(key: str, mark: str) -> None:
+    assert codes(PUBLISHED.format(key=key, mark=mark)) == set()
+
+
+@pytest.mark.parametrize("word", ["sha", "checksum", "weights_md5", "etag"])
+def test_words_for_digests(word: str) -> None:
+    check(
+        f"""
+        _loaded = {{}}
+
+        def load(row):
+            if row.{word} not in _loaded:
+                _loaded[row.{word}] = Net().eval()  # TML301
+            return _loaded[row.{word}]
+
+        @torch.no_grad()
+        def serve(feed):
+            while True:
+                row, x = feed.next()
+                print(load(row)(x).argmax().item())
+        """
+    )

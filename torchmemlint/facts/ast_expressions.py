@@ -91,7 +91,7 @@ def _name(low: AstExpressions, node: ast.Name) -> Expr:
 
 
 def _attribute(low: AstExpressions, node: ast.Attribute) -> Expr:
-    return (m.ATTR, low.expression(node.value), node.attr)
+    return (m.ATTR, low.text_or_value(node.value), node.attr)
 
 
 def _constant(low: AstExpressions, node: ast.Constant) -> Expr:

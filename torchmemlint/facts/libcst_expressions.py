@@ -65,7 +65,7 @@ def _name(low: LibcstExpressions, node: cst.Name) -> Expr:
 
 
 def _attribute(low: LibcstExpressions, node: cst.Attribute) -> Expr:
-    return (m.ATTR, low.expression(node.value), node.attr.value)
+    return (m.ATTR, low.text_or_value(node.value), node.attr.value)
 
 
 def _call(low: LibcstExpressions, node: cst.Call) -> Expr:

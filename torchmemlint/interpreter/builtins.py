@@ -49,6 +49,7 @@ def call_builtin(machine: Machine, frame: Frame, name: str, args: list[Value], k
         "format",
         "id",
         "hash",
+        "hex",
     ):
         for value in args:
             for node in machine.nodes(value, 1):
@@ -119,6 +120,12 @@ def call_builtin(machine: Machine, frame: Frame, name: str, args: list[Value], k
     return LIGHT
 
 
+def text_of(machine: Machine, frame: Frame, args: list[Value]) -> Value:
+    """`", ".join(parts)`, `"{}".format(part)`, or the digest of a text: as new as the newest of them."""
+    parts = [atom for value in args for atom in (*value, *machine.elements(frame, value))]
+    return next(((kind,) for kind in (IDENT, COUNT) if kind in parts), LIGHT)
+
+
 def _plain(name: str, value: Value) -> Value:
     """A number or a text made of a value: `str(count)`, `id(batch)`."""
     if name in ("id", "hash"):
@@ -128,7 +135,7 @@ def _plain(name: str, value: Value) -> Value:
             for atom in value
         )
         return (IDENT,) if made or IDENT in value else LIGHT
-    if name in ("str", "int", "repr", "format"):
+    if name in ("str", "int", "repr", "format", "hex"):
         return next(((kind,) for kind in (IDENT, COUNT) if kind in value), LIGHT)
     return LIGHT
 

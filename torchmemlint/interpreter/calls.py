@@ -9,6 +9,7 @@ from ..facts import model as m
 from ..facts.knowledge import LIGHT_RESULTS, REDUCTIONS, VIEWS
 from ..facts.model import Expr, Site
 from . import slots, threads, weights
+from .builtins import text_of
 from .callbacks import bound_to
 from .frames import Frame
 from .functions import call_function
@@ -26,8 +27,6 @@ from .own_methods import class_method, made_by_base, own_method, super_method
 from .tensors import note_tensor_hook, tensor_method
 from .unknown import call_opaque, unknown_call, unknown_method
 from .values import (
-    COUNT,
-    IDENT,
     LEAF,
     LIGHT,
     NOTHING,
@@ -307,7 +306,7 @@ def call_method(
         return UNKNOWN  # it is what somebody has put there instead, whose code is not seen
     if kind is Light or kind is Const:
         if name in ("join", "format") and args:
-            return _text_of(machine, frame, args)
+            return text_of(machine, frame, args)
         return weights.light_method(atom, name)
     if kind is Method and atom.name == "grad_fn":
         of_tensor = type(atom.receiver) is Tensor
@@ -325,12 +324,6 @@ def call_method(
     elif kind is Mode and name == "__exit__":
         machine.grad = ON
     return UNKNOWN
-
-
-def _text_of(machine: Machine, frame: Frame, args: list[Value]) -> Value:
-    """`", ".join(parts)`, `"{}".format(part)`: as new as the newest of them."""
-    parts = [atom for value in args for atom in (*value, *machine.elements(frame, value))]
-    return next(((kind,) for kind in (IDENT, COUNT) if kind in parts), LIGHT)
 
 
 def _argument_nodes(machine: Machine, args: list[Value], kwargs: Kwargs) -> list[int]:

@@ -30,6 +30,7 @@ _FRESH_WORDS = frozenset(
     timestamp time now session user prompt text sentence hash digest token tokens tid track seq sequence job task sample
     image img tile page document doc query utterance utt clip video sid cid pid ids offset offsets position pos
     turn conversation chat client customer name_or_path smiles molecule caption question
+    sha sha1 sha256 md5 checksum fingerprint etag
     engine peer remote connection conn case patient subject scan scene study payload""".split()
 )
 _ITEMS = frozenset(

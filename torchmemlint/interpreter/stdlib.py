@@ -7,7 +7,7 @@ from typing import Any
 
 from ..facts.knowledge import PROCESS_CALLBACKS
 from ..facts.model import Site
-from .builtins import copy_container, start_as
+from .builtins import copy_container, start_as, text_of
 from .callbacks import bound_to
 from .containers import set_limit, start_entries
 from .context_variables import context_variable
@@ -39,6 +39,8 @@ from .values import (
     is_loader,
 )
 
+TEXTS = """hashlib.md5 hashlib.sha1 hashlib.sha224 hashlib.sha256 hashlib.sha384 hashlib.sha512 hashlib.blake2b
+hashlib.blake2s zlib.crc32 zlib.adler32 json.dumps pickle.dumps base64.b64encode""".split()  # which say what is in them
 _MOST = 6  # names that a value may be
 
 
@@ -174,6 +176,11 @@ def _cycle(machine: Machine, frame: Frame, args: list[Value], kwargs: Kwargs, si
     first = args[0] if args else UNKNOWN
     machine.note("cycled", site, frame, ("cycle", is_loader(first)))
     return first
+
+
+def _text(machine: Machine, frame: Frame, args: list[Value], kwargs: Kwargs, site: Site) -> Value:
+    """`hashlib.sha256(data)`, `json.dumps(settings)`"""
+    return text_of(machine, frame, args)
 
 
 def _count(machine: Machine, frame: Frame, args: list[Value], kwargs: Kwargs, site: Site) -> Value:
@@ -369,7 +376,8 @@ SPECIAL: dict[str, Callable[[Machine, Frame, list[Value], Kwargs, Site], Value]]
     "torch.utils.weak.WeakTensorKeyDictionary": _weak_keys,  # by identity [torch.utils.weak]
     "torch.utils.weak.WeakIdKeyDictionary": _weak_keys,
     "islice": _first,
-    "itertools.count": _count,
+    **dict.fromkeys("itertools.count time.time time.time_ns time.monotonic time.perf_counter".split(), _count),
+    **dict.fromkeys(TEXTS, _text),
     "closing": _closing,
     "aclosing": _closing,
     "nullcontext": _context_of,
