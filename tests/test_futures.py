@@ -272,6 +272,9 @@ main(torch.rand(99, 8))
 LEFT_FULL = {"closing": "pass", "inside": "pass", "after": "pass", "end": "exporter.pool.close()"}
 DRAINED = [
     {"inside": "self.pool.wait()"},
+    {"inside": "self.finish()", "after": "pass\n\n    def finish(self):\n        self.pool.wait()"},
+]
+DRAINED_LATE = [
     {"after": "self.pool.wait()"},
     {"end": "exporter.pool.wait()"},
     {"closing": "self.wait()"},
@@ -285,9 +288,14 @@ def test_futures_that_a_method_would_take_out() -> None:
 
 @pytest.mark.parametrize("change", DRAINED)
 def test_futures_that_a_method_takes_out(change: dict[str, str]) -> None:
+    check(QUEUED.format(**{**LEFT_FULL, **change}).replace("  # TML503", ""))
+
+
+@pytest.mark.parametrize("change", DRAINED_LATE)
+def test_futures_that_are_taken_out_when_all_have_been_used(change: dict[str, str]) -> None:
+    check(QUEUED.format(**{**LEFT_FULL, **change}))
     text = QUEUED.format(**{**LEFT_FULL, **change}).replace("  # TML503", "")
-    check(text)
-    check(QUEUED.format(**LEFT_FULL).replace("  # TML503", "").replace("main(torch.rand(99, 8))", ""))
+    check(text.replace("self.pool.run(render, self.model, pose).result()", "torch.zeros(8)"))
 
 
 AHEAD = """

@@ -27,6 +27,7 @@ from .items import are_few_numbers, is_item, lists_one_for_each, stored_at
 from .led_from import line_of_home
 from .let_go import emptied, made_at, measured
 from .memo import made_once
+from .only_waited_for import only_waited_for
 from .places import Holder, describe, last_part
 from .service_loops import piles_up_while_serving, while_serving
 from .task_keys import is_of_the_callable
@@ -260,8 +261,9 @@ def kept_in_containers(machine: Machine, program: Program) -> Iterator[KeptWorke
         late = False
         if passed is None and (emptied(machine, container, "*") or drained(keeping, last, lasting=True)):
             method = method_not_called(machine, program, note, container, last) if _is_piled(item, loops) else ""
-            late = item.kind == "future" and emptied_at_the_end(
-                machine, keeping, note.frame, note.site, container, last
+            late = item.kind == "future" and (
+                emptied_at_the_end(machine, keeping, note.frame, note.site, container, last)
+                or (_is_piled(item, loops) and only_waited_for(machine, program, note, container, last))
             )
             if not (method or late):
                 continue

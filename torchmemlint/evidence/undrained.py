@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from ..facts import model as m
 from ..facts.emptying import BOUND, BUILDERS, DELETED, emptyings, goes_on_beside
-from ..facts.model import Expr, FileFacts, FunctionFacts, Site
+from ..facts.model import Expr, FileFacts, FunctionFacts, Site, Stmt
 from ..facts.program import Program
 from ..facts.walk import calls_of, heads, last_name, loops, nodes, statements
 from ..interpreter.events import Plain
@@ -21,26 +21,43 @@ _BY_ITSELF = frozenset("__exit__ __aexit__ __del__ __iter__ __next__ __call__ __
 def method_not_called(machine: Machine, program: Program, note: Plain, container: Obj, name: str) -> str:
     """The method that would empty a container which was filled in a loop, if it stays as it is: only methods of its
     object empty it, the whole way to the loop is in sight, and nothing on it calls one of them there or later."""
+    first, emptying = emptying_methods(machine, program, note, container, name)
+    return first if emptying and _never_calls(machine, note, emptying, name) else ""
+
+
+def emptied_after_the_loop(machine: Machine, program: Program, note: Plain, container: Obj, name: str) -> bool:
+    """Whether methods of its object are all that empties a container, and none of them is called while the loops that
+    fill it go on, all of which are in sight."""
+    _, emptying = emptying_methods(machine, program, note, container, name)
+    around = [loop for loop in note.loops if loop not in container.birth]
+    return bool(emptying) and all(loop.kind != "call" for loop in around) and _is_left_alone(machine, note, emptying)
+
+
+def emptying_methods(
+    machine: Machine, program: Program, note: Plain, container: Obj, name: str
+) -> tuple[str, set[str]]:
+    """The methods of its object that empty a container, and those that call them, with one that does it itself; none
+    where something else may do so, or call them."""
     owner = container.home[0] if container.home is not None else None
     if not isinstance(owner, Obj) or not isinstance(owner.cls, Class):
-        return ""
+        return "", set()
     methods = methods_of(owner.cls)
     emptying = {method for method, facts in methods.items() if _takes_out(facts, name)} - set(BUILDERS)
     own = {id(facts) for facts in methods.values()}
-    on_the_way = [frame.unit.facts for frame in _callers(note.frame)]
+    on_the_way = [frame.unit.facts for frame in callers(note.frame)]
     units = {id(unit): unit for unit in (*on_the_way, program.facts, machine.facts)}
     others = (one for facts in units.values() for one in facts.functions if id(one) not in own)
     if not emptying or note.frame.name in emptying or any(_takes_out(one, name) for one in others):
-        return ""
+        return "", set()
     first = min(emptying)
     while more := {one for one, facts in methods.items() if one not in emptying and emptying & set(facts.calls)}:
         emptying |= more
     if not _BY_ITSELF.isdisjoint(emptying) or any(_hands_on(facts, emptying) for facts in units.values()):
-        return ""
-    return first if _never_calls(machine, note, emptying, name) else ""
+        return "", set()
+    return first, emptying
 
 
-def _callers(frame: Frame | None) -> Iterator[Frame]:
+def callers(frame: Frame | None) -> Iterator[Frame]:
     """A function that runs, and those that wait for it."""
     while frame is not None:
         yield frame
@@ -100,13 +117,33 @@ def _never_calls(machine: Machine, note: Plain, names: set[str], emptied: str) -
         start, around = _goes_on(frame.facts, site)
         if _takes_out(frame.facts, emptied, start):
             return False
-        active = {one.name for one in _callers(frame)}
-        if _calls_later(programs, frame.facts, start, names, "" if around else entered, active):
+        active = {one.name for one in callers(frame)}
+        later = [one for one in statements(frame.facts.body) if one[1] >= start]
+        if _leads_to(programs, _called(later, active) - ({entered} if not around else set()), names, active):
             return False
         if frame.caller is None:
             return frame.name == "<module>"
         site, entered, frame = frame.call_site, frame.name, frame.caller
     return False
+
+
+def _is_left_alone(machine: Machine, note: Plain, names: set[str]) -> bool:
+    """Whether nothing that runs in each round of the outermost loop around a site calls one of these."""
+    programs = [unit.outline.program for unit in machine.units.values()]
+    way = list(callers(note.frame))
+    active = {one.name for one in way}
+    called, entered = set[str](), ""
+    looped = False
+    for frame, site in zip(way, (note.site, *(one.call_site for one in way)), strict=False):
+        start = site - site % m.CALLS_PER_STATEMENT
+        around = [inside for _, inside in loops(frame.facts.body) if any(one[1] == start for one in inside)]
+        inside = _called(around[-1], active) - {entered} if around else set()
+        if around and _leads_to(programs, called | inside, names, active):
+            return False
+        looped = looped or bool(around)
+        called |= _called_by(frame.facts, active) - {entered}
+        entered = frame.name
+    return looped
 
 
 def _goes_on(function: FunctionFacts, site: Site) -> tuple[Site, bool]:
@@ -116,27 +153,25 @@ def _goes_on(function: FunctionFacts, site: Site) -> tuple[Site, bool]:
     return min(around, default=start), bool(around)
 
 
-def _calls_later(
-    programs: list[Program], function: FunctionFacts, start: Site, names: set[str], entered: str, active: set[str]
-) -> bool:
-    """Whether a function calls one of the names from a site on. What is `entered` there has been looked at, from where
-    it leads on."""
-    called = _called(function, active, start)
-    called.discard(entered)
+def _leads_to(programs: list[Program], called: set[str], names: set[str], active: set[str]) -> bool:
+    """Whether functions of these names call one of the others. What is entered on the way there has been looked at,
+    from where it leads on."""
     for _ in range(4):
         if not names.isdisjoint(called):
             return True
-        known = (place for program in programs for one in called for place in program.by_name.get(one, ()))
-        called = called.union(*(_called(place.facts, active) for place in known))
+        known = (place.facts for program in programs for one in called for place in program.by_name.get(one, ()))
+        called = called.union(*(_called_by(facts, active) for facts in known))
     return not names.isdisjoint(called)
 
 
-def _called(function: FunctionFacts, active: set[str], start: Site = 0) -> set[str]:
+def _called_by(function: FunctionFacts, active: set[str]) -> set[str]:
     """The names of what a function calls. Where `train` waits for it, as one of the `active` functions, the
     `self.model.train()` at the end of an evaluation is a module's and does not begin all over again."""
-    if start == 0 and active.isdisjoint(function.calls):
-        return set(function.calls)
-    found = (call[2] for one in statements(function.body) if one[1] >= start for call in calls_of(one))
+    return set(function.calls) if active.isdisjoint(function.calls) else _called(statements(function.body), active)
+
+
+def _called(block: Iterable[Stmt], active: set[str]) -> set[str]:
+    found = (call[2] for one in block for call in calls_of(one))
     return {last_name(one) for one in found if not (last_name(one) in active and _is_of_another(one))}
 
 

@@ -4,7 +4,9 @@
 Reports futures of an executor and asyncio tasks that go into an attribute or
 global, call after call, where nothing ever takes one out, or only a method that
 is not called once they are in, or what comes when a loop that serves is over,
-or one that takes out what it has waited for in a file that cancels such waits.
+or one that waits for all of them after the loop which has used their heavy
+results, or one that takes out what it has waited for in a file that cancels
+such waits.
 And futures in a local list or dictionary that one loop goes through, using a
 heavy result at a time, while the list keeps those that it has used. And a task
 that waits for an event of its object, where the method goes on with the first
@@ -24,6 +26,8 @@ future, all of that stays.
   `task.add_done_callback(tasks.discard)`, `as_completed` with a removal.
 - The list is local to the function that waits for all of them, and their
   results are small or are collected anyway.
+- The results are taken from the list in the end, `[f.result() for f in
+  self.futures]`: that is what it is there for.
 - A task that goes round until it is cancelled is one for the whole program, or
   is cancelled in a `finally` of what it was started for.
 - `for future in as_completed([pool.submit(...) for ...])`: `as_completed` lets
