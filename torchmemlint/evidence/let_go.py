@@ -6,7 +6,7 @@ from collections.abc import Container
 
 from ..facts import model as m
 from ..facts.emptying import BUILDERS
-from ..facts.file_releases import is_idle
+from ..facts.idle import is_idle
 from ..facts.model import FunctionFacts, Site, statement_of
 from ..facts.program import targets
 from ..facts.too_few import only_waits

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from ..facts import model as m
 from ..facts.batches import is_loader
-from ..facts.file_releases import is_idle
+from ..facts.idle import is_idle
 from ..facts.model import Expr, Site, Stmt, statement_of
 from ..facts.program import Block, names_in, targets
 from ..facts.walk import (

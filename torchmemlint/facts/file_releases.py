@@ -9,11 +9,14 @@ from . import knowledge
 from . import model as m
 from .beside import bounded_beside
 from .filled_together import fetched_or_broken_off, forgotten_beside
+from .idle import is_idle
 from .left_off import UNSET, must_be_set
+from .lengthened import adds_to, joining
 from .model import Expr, FileFacts, FunctionFacts, Site, Stmt
 from .one_rank import emptied_by_one
 from .passed_by import PassedBy, passed_by
 from .program import targets
+from .rooms import is_length, other_lengths, sized, tests_of_loops, waived
 from .served import set_up_by
 from .set_by_name import may_let_go
 from .starting_over import starts_over
@@ -22,11 +25,9 @@ from .unfetched import unfetched
 from .until_full import until_full
 from .walk import (
     calls,
-    calls_of,
     expressions_of,
     heads,
     last_name,
-    loops,
     nodes,
     once,
     places_with_values,
@@ -37,7 +38,6 @@ from .walk import (
 from .wrappers import called_in_wrappers
 
 _RELEASERS = knowledge.TAKES_OUT | {"get_nowait", "resize_", "truncate", "trim", "prune"}
-JOINS = frozenset("cat concat concatenate stack vstack hstack append".split())
 HANDED_OVER = "__handed_over__"  # a method that empties a place, for others to call
 _POPPERS = ("heappop", "heappushpop", "heapreplace")
 _CONTAINERS = ("list", "dict", "set", "deque", "defaultdict", "OrderedDict")
@@ -45,8 +45,6 @@ _FIRST = frozenset(
     "__init__ __post_init__ __attrs_post_init__ __new__ __setstate__ <module> startup on_startup lifespan".split()
 )
 LETS_GO = ("clear", "reset", "flush", "release", "drain", "prune", "evict", "trim", "purge", "empty", "free")
-_SAYS = knowledge.REPORTERS | {"sleep", "move_to_end"}
-_PICKS = frozenset("choice choices sample randint randrange randperm stack cat len list tuple".split())
 _OWN_ATTRIBUTES = (m.ATTR, (m.NAME, "self"), "__dict__")
 
 
@@ -73,7 +71,7 @@ class FileReleases:
                 last_name(node[3][0])
                 for one in statements(facts.functions[cls.methods["__len__"]].body)
                 for node in nodes(one[2])
-                if one[0] == m.RETURN and one[2] is not None and _is_length(node)
+                if one[0] == m.RETURN and one[2] is not None and is_length(node)
             }
             for cls in facts.classes
             if "__len__" in cls.methods
@@ -106,7 +104,7 @@ class FileReleases:
                     self.off_by_default[cls.name, one[2][1]] = (one[2][1], place)
         for function in facts.functions:
             self._entries, self._parts = {}, {}
-            self._loop_tests = _tests_of_loops(function) if self.off_by_default else {}
+            self._loop_tests = tests_of_loops(function) if self.off_by_default else {}
             for statement, self._tests in with_tests(function.body):
                 self._site = statement[1]
                 self._statement(function, statement, self._tests)
@@ -165,7 +163,7 @@ class FileReleases:
             functions = self.released.setdefault(name, {})
             functions.setdefault(by, set()).add(self._owner(place, function))
             self._at.setdefault(name, {}).setdefault(by, set()).add(self._site)
-            others = {other for test in self._tests for other in _other_lengths(test, name)}
+            others = {other for test in self._tests for other in other_lengths(test, name)}
             if name in self._sizes.get(self._owners.get(id(function), ""), ()):
                 others.discard("self")
             self._note_limit(self._owner(place, function), name, by)
@@ -258,7 +256,7 @@ class FileReleases:
         body = statement[3] if op == m.IF else ()
         self._helpers = {call[2][2] for call in calls(body) if call[2][0] == m.ATTR and call[2][1] == (m.NAME, "self")}
         idle = is_idle(statement)
-        waived = _waived(statement[2]) if op == m.IF else ()
+        made_up = waived(statement[2]) if op == m.IF else ()
         mention = self.mentioned.add
         for head in heads(statement):
             for node in nodes(head):
@@ -275,7 +273,7 @@ class FileReleases:
                     self._call(function, node)
                     name = last_name(node[2])
                     self.called[name] = debugging and self.called.get(name, True)
-                elif kind == m.COMPARE and not idle and node not in waived:
+                elif kind == m.COMPARE and not idle and node not in made_up:
                     self._compared(function, node, statement)
 
     def _assigned(self, function: FunctionFacts, target: Expr, value: Expr, tests: tuple[Expr, ...]) -> None:
@@ -301,7 +299,7 @@ class FileReleases:
                 return  # `wrapper.failures = []`: what a decorator makes has none before that
             if target[0] == m.ATTR and target[1][0] == m.ATTR and root_of(target)[-1] in _made_here(function):
                 return  # `app = FastAPI()`, `app.state.results = {}`: likewise
-            if not adds_to(target, value, _joining(function)) and not any(_is_missing(target, test) for test in tests):
+            if not adds_to(target, value, joining(function)) and not any(_is_missing(target, test) for test in tests):
                 self._note(target, function)
 
     def _is_inner(self, function: FunctionFacts, name: str) -> bool:
@@ -340,7 +338,7 @@ class FileReleases:
             self._note_measured(test, function)
 
     def _compared(self, function: FunctionFacts, comparison: Expr, statement: Stmt) -> None:
-        places = list(_sized(comparison))
+        places = list(sized(comparison))
         if (m.NAME, "self") in places:
             own = self._sizes.get(self._owners.get(id(function), ""), ())
             places += [(m.ATTR, (m.NAME, "self"), name) for name in sorted(own)]
@@ -396,33 +394,6 @@ def _is_thinned(place: Expr, value: Expr) -> bool:
     return value[0] == m.COMP and any(iterated == place and tests for _, iterated, tests in value[5])
 
 
-def _sized(comparison: Expr) -> Iterator[Expr]:
-    """The places whose size is compared: `len(self.rows)`, `self.table.size(1)`."""
-    for side in (comparison[2], comparison[3]):
-        if side[0] == m.CALL and side[2] == (m.NAME, "len") and side[3]:
-            yield side[3][0]
-        elif side[0] == m.CALL and side[2][0] == m.ATTR and side[2][2] == "size":
-            yield side[2][1]
-
-
-def _waived(test: Expr) -> list[Expr]:
-    """`if len(self.best) < k or score > worst: ...`: the tests for room that something else makes up for. They are no
-    bound. Whether there is a limit, `k is None`, or nothing yet, `not self.best`, is no such thing."""
-    if test[0] != m.BOOL or test[1] != "or":
-        return []
-    others = [one for one in test[2] if _room(one) is None and one[0] != m.NOT]
-    rooms = [(one, limit) for one in test[2] if (limit := _room(one)) is not None]
-    return [one for one, limit in rooms if others and not any(limit in nodes(other) for other in others)]
-
-
-def _room(test: Expr) -> Expr | None:
-    """The limit of `len(self.best) < k`, `k > len(self.best)`; None if a test does not ask for room."""
-    if test[0] != m.COMPARE or not test[1].startswith(("LessThan", "GreaterThan")):
-        return None
-    filled, limit = test[2:4] if test[1].startswith("LessThan") else test[3:1:-1]
-    return tuple(limit) if _is_length(filled) else None
-
-
 def _entries_of(target: Expr, iterated: Expr) -> Iterator[tuple[Expr, Expr]]:
     """`for rows in self.tables`, `for rows in self.tables.values()`, `for name, rows in self.tables.items()`"""
     table = iterated[2][1] if iterated[0] == m.CALL and iterated[2][0] == m.ATTR and not iterated[3] else iterated
@@ -432,59 +403,8 @@ def _entries_of(target: Expr, iterated: Expr) -> Iterator[tuple[Expr, Expr]]:
         yield target, table
 
 
-def is_idle(statement: Stmt) -> bool:
-    """Whether an `if` changes nothing of what follows: it tells somebody, counts, pauses for once, or gives out what it
-    picks and does not take."""
-    return bool(statement[0] == m.IF and not statement[4] and all(_only_says(one) for one in statement[3]))
-
-
-def _only_says(statement: Stmt) -> bool:
-    """Whether a statement tells somebody, and lets go of nothing: `logger.warning("too many")`, `self.waits += 1`."""
-    if statement[0] == m.AUGMENT:
-        return bool(statement[4] == (m.CONST, 1))
-    if statement[0] == m.EXPR and statement[2][0] == m.YIELD:  # `yield random.choice(self.buffer)`
-        picked = [last_name(call) for call in calls_of(statement)]
-        return bool(picked) and _PICKS.issuperset(picked)
-    callee = statement[2][2] if statement[0] == m.EXPR and statement[2][0] == m.CALL else None
-    return callee is not None and last_name(callee) in _SAYS
-
-
 def _attributes(test: Expr) -> list[str]:
     return [place[2] for place in must_be_set(test) if place[0] == m.ATTR]
-
-
-def _other_lengths(test: Expr, name: str) -> set[str]:
-    """`len(other) > limit`: the places whose length a test asks for, if it is not about the named one."""
-    if _asks_of(test, name):
-        return set()
-    lengths = (node for node in nodes(test) if _is_length(node))
-    return {last_name(length[3][0]) for length in lengths} - {""}
-
-
-def _tests_of_loops(function: FunctionFacts) -> dict[Site, tuple[Expr, ...]]:
-    """By statement: the tests of the loops around it, `while self.limit and len(self.rows) > self.limit`."""
-    found: dict[Site, tuple[Expr, ...]] = {}
-    for loop, inside in loops(function.body):
-        if loop[0] == m.WHILE:
-            for one in inside:
-                found[one[1]] = (*found.get(one[1], ()), loop[2])
-    return found
-
-
-def _is_length(node: Expr) -> bool:
-    return bool(node[0] == m.CALL and node[2] == (m.NAME, "len") and node[3])
-
-
-def _asks_of(test: Expr, name: str) -> bool:
-    """Whether a test may be about the size of a place: more than whether there is anything, or a key, in it."""
-    if test[0] == m.BOOL:
-        return any(_asks_of(operand, name) for operand in test[2])
-    if test[0] == m.NOT:
-        return _asks_of(test[1], name)
-    if test[0] in (m.NAME, m.ATTR):
-        return False
-    parts = test[2:3] if test[0] == m.COMPARE and test[1] in ("In", "NotIn") else (test,)
-    return any(node[0] in (m.NAME, m.ATTR) and node[-1] == name for part in parts for node in nodes(part))
 
 
 def _names(function: FunctionFacts) -> set[str]:
@@ -504,11 +424,6 @@ def _changed(function: FunctionFacts) -> set[str]:
             if call[2][0] == m.ATTR:
                 found.add(last_name(call[2][1]))
     return found
-
-
-def _joining(function: FunctionFacts) -> tuple[Stmt, ...]:
-    """The body of a function that joins tensors: what a name is bound to there is of interest."""
-    return () if JOINS.isdisjoint(function.calls) else function.body
 
 
 def _is_debugging(test: Expr) -> bool:
@@ -535,62 +450,6 @@ def _made_here(function: FunctionFacts) -> frozenset[str]:
 @once
 def _names_outside(function: FunctionFacts) -> frozenset[str]:
     return frozenset(name for one in function.body if one[0] in (m.GLOBAL, m.NONLOCAL) for name in one[2])
-
-
-def adds_to(target: Expr, value: Expr, body: tuple[Stmt, ...] = ()) -> bool:
-    """`x = x + [y]`, `x = [*x, y]`, `x = cat([x, y])`: it grows and lets go of nothing."""
-    if value[0] == m.ARITH:
-        return target in (value[2], value[3])
-    if value[0] == m.NEW:
-        return (m.STAR, target) in value[3] or joins(target, value, body)
-    return joins(target, value, body)
-
-
-def joins(target: Expr, value: Expr, body: tuple[Stmt, ...] = (), depth: int = 2) -> bool:
-    """`x = y if x is None else torch.cat([x, y])`, `x = (torch.cat([x[0], y]), torch.cat([x[1], z]))`. A name that
-    `value` is is looked up in `body`."""
-    op = value[0]
-    if op == m.NEW and value[2] in ("tuple", "list"):
-        parts = enumerate(value[3])
-        return any(joins((m.ITEM, target, (m.CONST, place)), part, body, depth) for place, part in parts)
-    if op == m.COND:
-        return any(node == target for node in nodes(value[1])) and (
-            joins(target, value[2], body, depth) or joins(target, value[3], body, depth)
-        )
-    if op == m.CALL and value[3] and last_name(value[2]) in JOINS:
-        parts = value[3][0][3] if value[3][0][0] == m.NEW else value[3]
-        return any(part == target or _was(target, part, body) for part in parts)
-    if op == m.NAME and depth and body:
-        bindings = list(_bound_to(value, body))
-        cut = any(bound[0] == m.ITEM and bound[1] == value for bound in bindings)  # `seen = seen[-16:]`
-        return not cut and any(joins(target, bound, body, depth - 1) for bound in bindings)
-    return False
-
-
-def _was(target: Expr, value: Expr, body: tuple[Stmt, ...]) -> bool:
-    """Whether a name is bound to what a place has, or, of a place in a pair, to one of those: `k, v = self.past`."""
-    if value[0] == m.ITEM and target[0] == m.ITEM and value[2] == target[2]:
-        return target[1] in _bound_to(value[1], body)
-    if value[0] != m.NAME:
-        return False
-    return any(
-        bound == target or (target[0] == m.ITEM and bound[:1] == (m.ITEM,) and _was(target, bound, body))
-        for bound in _bound_to(value, body)
-    )
-
-
-def _bound_to(name: Expr, body: tuple[Stmt, ...]) -> Iterator[Expr]:
-    """What a name is bound to; of what is unpacked, the part: `self.past[1]` of `k, v = self.past`."""
-    for one in statements(body) if name[0] == m.NAME else ():
-        target: Expr = one[2][0] if one[0] == m.ASSIGN and len(one[2]) == 1 else ()
-        if target == name:
-            yield one[3]
-        elif target[:1] == (m.NEW,) and name in target[3]:
-            place, value = target[3].index(name), one[3]
-            if value[0] != m.NEW:
-                yield (m.ITEM, value, (m.CONST, place))
-            elif len(value[3]) == len(target[3]):
-                yield value[3][place]
 
 
 def _is_missing(target: Expr, test: Expr) -> bool:

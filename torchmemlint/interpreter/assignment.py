@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ..facts import model as m
-from ..facts.file_releases import JOINS, joins
+from ..facts.lengthened import JOINS, joins
 from ..facts.model import Expr, Site, Stmt
 from ..facts.walk import blocks, loops, statements
 from .attributes import note_dropped_global, set_attribute
