@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from ..interpreter.machine import Machine
 
 
+_CALLABLE = (Function, Bound, Partial)
 _MOST_PARTS = 12
 
 
@@ -53,29 +54,51 @@ def kept_as_listeners(machine: Machine, releases: Releases, program: Program) ->
                 yield Listening(site, what, describe(owner, key, machine).text, note.site, True)
         for obj in _subscribers(value):
             site = _own_line(machine, obj, note)
-            if site is None or site in said or not isinstance(obj.cls, Class) or not _outlived(machine, obj, owner):
+            if site is None or site in said or not _outlived(machine, obj, owner):
                 continue
             if not _is_done_with(machine, obj) or not _is_heavy(machine, obj):
                 continue
-            if _is_taken_out(machine, owner, obj) or _may_be_taken_out(machine, releases, owner, key, obj):
+            whole, _ = _subscribes(obj, note) or (obj, site)
+            if _is_taken_out(machine, owner, obj) or _may_be_taken_out(machine, releases, owner, key, {obj, whole}):
                 continue
             if not _subscribes(obj, note) and _may_be_forgotten(machine, releases, program, note, site):
                 continue
             said.add(site)
-            what, registry = f"this {obj.cls.facts.name} by its method", describe(owner, key, machine).text
+            what, registry = _by_what(obj, whole, value), describe(owner, key, machine).text
             yield Listening(site, what, registry, note.site, is_module_level(root(owner)))
 
 
-def _subscribers(value: Value) -> Iterator[Obj]:
-    """The objects whose methods, or inner functions of these, a value has."""
+def _by_what(obj: Obj, whole: Obj, listener: Value) -> str:
+    """What a listener keeps, and how, in words."""
+    if isinstance(obj.cls, Class):
+        part = any(type(atom) is Function and atom.frame.receiver not in (None, obj) for atom in listener)
+        return f"this {obj.cls.facts.name} by {'this function' if part else 'its method'}"
+    name = next((name for name, part in whole.fields.items() if obj in part), "a table")
+    whose = whole.cls.facts.name if isinstance(whole.cls, Class) else "object"
+    return f"`self.{name}` of this {whose} by this function"
+
+
+def _subscribers(value: Value, depth: int = 2) -> Iterator[Obj]:
+    """The objects whose methods a value has, and those that functions in it refer to, also by way of one that it is put
+    around, `lambda: callback`."""
     for atom in value:
         if type(atom) is Partial:
-            yield from _subscribers(atom.callee)
-        obj = atom.receiver if type(atom) is Bound else atom.frame.receiver if type(atom) is Function else None
-        if type(obj) is not Obj or obj.kind != "instance":
-            continue
-        if type(atom) is Bound or any(obj in part for _, part in captured(atom)):
-            yield obj
+            yield from _subscribers(atom.callee, depth)
+        elif type(atom) is Bound and type(atom.receiver) is Obj and atom.receiver.kind == "instance":
+            yield atom.receiver
+        elif type(atom) is Function and depth:
+            for _, part in captured(atom):
+                yield from (one for one in part if type(one) is Obj and _is_of(one, atom.frame.receiver))
+                yield from _subscribers(tuple(one for one in part if type(one) in _CALLABLE), depth - 1)
+
+
+def _is_of(obj: Obj, maker: Any) -> bool:
+    """Whether it is an object, or a table of the one whose method has made the function."""
+    return obj.kind == "instance" or (obj.kind in CONTAINERS and type(maker) is Obj and _has(maker, obj))
+
+
+def _has(whole: Obj, part: Obj) -> bool:
+    return not whole.is_put_off and any(part in value for value in whole.fields.values())
 
 
 def _carried(machine: Machine, note: Plain, value: Value) -> str:
@@ -113,19 +136,21 @@ def _may_be_forgotten(machine: Machine, releases: Releases, program: Program, no
 def _own_line(machine: Machine, obj: Obj, note: Plain) -> Site | None:
     """Where a method of the object, or of its whole, subscribes, or the home file hands one of its methods over, or
     makes the object; None if somebody else does."""
-    site = _subscribes(obj, note) or note.site
+    _, site = _subscribes(obj, note) or (obj, note.site)
     return line_of_home(machine, site, *reversed(note.trail), loops=note.loops)
 
 
-def _subscribes(obj: Obj, note: Plain) -> Site | None:
-    """Where one of the methods of the object, or of its whole, subscribes."""
+def _subscribes(obj: Obj, note: Plain) -> tuple[Obj, Site] | None:
+    """Which object's method subscribes, of the object itself and those that have it as a part, and where."""
     frame: Frame | None = note.frame
     around = note.detail[0].holders if type(note.detail[0]) is Obj else ()  # what has the list has the listener, too
-    wholes = [one for one in obj.holders if type(one) is Obj and one.kind == "instance" and one not in around]
+    lists, wholes = list(around), list(obj.holders)
     site = note.site
     while frame is not None:
-        if any(frame.receiver is whole for whole in wholes):
-            return site
+        whole = frame.receiver
+        is_object = type(whole) is Obj and whole.kind == "instance" and whole not in lists
+        if is_object and (whole in wholes or _has(whole, obj)):
+            return whole, site
         site, frame = frame.call_site, frame.caller
     return None
 
@@ -188,7 +213,10 @@ def _is_taken_out(machine: Machine, owner: Any, obj: Obj) -> bool:
     them out of another entry of the same table, `table.setdefault(event, [])`: which one it is a run cannot tell."""
     holders = tuple(owner.holders) if type(owner) is Obj else ()
     homes = [part.home for part in holders if type(part) is Obj]  # what holds the list, and under which name
+    homes += [(home[0], "*") for home in homes if home is not None and home[1][:1] == "["]  # emptied as a whole
     table = owner.home if type(owner) is Obj and owner.home is not None and owner.home[1] == "*" else None
+    if any(note.kind == "sifted" and _leaves_out(machine, note, owner, obj) for note in machine.plain):
+        return True
     return any(
         (reset.owner is owner or (reset.owner, reset.key) in homes or _is_beside(reset, table))
         and reset.frame.name != "__init__"
@@ -197,6 +225,16 @@ def _is_taken_out(machine: Machine, owner: Any, obj: Obj) -> bool:
         for reset in machine.resets
         if type(reset.owner) is Obj
     )
+
+
+def _leaves_out(machine: Machine, note: Plain, owner: Any, obj: Obj) -> bool:
+    """Whether the list is made anew without this object's methods, or one cannot tell without what."""
+    sifted, item = note.detail
+    entry = type(owner) is Obj and owner.home is not None and owner.home[0] is not None and sifted.home == owner.home
+    if sifted is not owner and not entry:
+        return False
+    holders = tuple(owner.holders) if type(owner) is Obj else ()
+    return (not item or obj in _subscribers(item)) and not _by_itself(note.frame, (obj, *holders))
 
 
 def _is_beside(reset: Reset, table: tuple[Obj | Frame, str] | None) -> bool:
@@ -212,9 +250,8 @@ def _by_itself(frame: Frame, those: Sequence[Any]) -> bool:
     return any(frame.receiver is one for one in those)
 
 
-def _may_be_taken_out(machine: Machine, releases: Releases, owner: Any, key: str, obj: Obj) -> bool:
-    """Whether the object has a method that unsubscribes it, which somebody may call."""
-    assert isinstance(obj.cls, Class)
+def _may_be_taken_out(machine: Machine, releases: Releases, owner: Any, key: str, objects: set[Obj]) -> bool:
+    """Whether one of the objects has a method that unsubscribes it, which somebody may call."""
     name = last_part(describe(owner, key, machine).text)
     removing = releases.of(name)
     listening = {
@@ -231,5 +268,9 @@ def _may_be_taken_out(machine: Machine, releases: Releases, owner: Any, key: str
         for function in unit.facts.functions
         if not removing.isdisjoint(function.calls) and function.owner >= 0 and id(function) not in listening
     }
-    methods = frozenset(method for one in removing for method in methods_that(obj.cls, one))
-    return bool(methods) and is_asked(machine, obj, methods)
+    for obj in objects:
+        doing = [methods_that(obj.cls, one) for one in removing] if isinstance(obj.cls, Class) else []
+        methods = frozenset(method for one in doing for method in one)
+        if methods and is_asked(machine, obj, methods):
+            return True
+    return False

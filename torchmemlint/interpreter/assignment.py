@@ -16,6 +16,7 @@ from .hints import value_of_hint
 from .imagined import is_module_by_use
 from .keys import FRESH, IDENTITY
 from .machine import EVALUATE, Machine, executes
+from .made_anew import note_added, note_sifted
 from .narrowing import is_told_no_tensor
 from .own_operators import by_own_operator
 from .stores import outlives_its_maker, store, take_in, write_through
@@ -55,8 +56,10 @@ def _assign(machine: Machine, frame: Frame, statement: Stmt) -> None:
         value = _differentiated_later(machine, frame, site, value)
     machine.site = machine.statement = site
     how = "grow" if _joins_itself(machine, frame, targets[0], expr, value, site) else "set"
+    note_sifted(machine, frame, targets[0], expr, site)
     for target in targets:
         assign(machine, frame, target, value, site, how)
+    note_added(machine, frame, targets[0], expr, value, site)
 
 
 def _joins_itself(machine: Machine, frame: Frame, target: Expr, expr: Expr, value: Value, site: Site) -> bool:

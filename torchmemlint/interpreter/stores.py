@@ -62,12 +62,12 @@ def store(machine: Machine, frame: Frame, owner: Obj | Frame, key: str, value: V
         machine.innocent.add(site)
         machine.innocent.update(frame.trail())
         return value
-    called = _callables_in(value) if how in ("grow", "keyed") else ()
+    called = callables_in(value) if how in ("grow", "keyed") else ()
     if called:
         machine.note("listener", site, frame, (owner, key, called))
     new = value if how == "set" else tuple(atom for atom in value if not _is_in(atom, owner))
     reached = _news(machine, new, how)
-    called = _callables_in(new) if how != "set" else ()
+    called = callables_in(new) if how != "set" else ()
     if called:
         as_key = how == "keyed" and machine.key_kind == IDENTITY
         reached += _referred_to(machine, owner, key, called if as_key else _of_others(frame, called))
@@ -125,7 +125,7 @@ def store(machine: Machine, frame: Frame, owner: Obj | Frame, key: str, value: V
     return written
 
 
-def _callables_in(value: Value) -> Value:
+def callables_in(value: Value) -> Value:
     """The functions that a value is, or that a tuple in it has: `self.handlers.append((handler, args))`."""
     tuples = (atom for atom in value if type(atom) is Obj and _is_tuple(atom))
     parts = (value, *(part for atom in tuples for part in atom.fields.values()))

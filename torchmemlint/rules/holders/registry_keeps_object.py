@@ -14,8 +14,9 @@ removed.
 So are objects with tensors that a `threading.Timer` is given, to expire in a
 long time, where they are dropped earlier and nobody cancels the timer.
 So are objects with tensors or a model of their own that subscribe one of their
-methods to a list of the process, an event bus for example, are done with in the
-same round of a loop, and are not taken out of it. And objects that put
+methods, or a function that refers to a part of them, to a list of the process,
+an event bus for example, are done with in the same round of a loop, and are not
+taken out of it. And objects that put
 themselves, or something that refers to them, into a list of their class or of
 the module, `Recorder.all.append(self)`, that nothing is ever taken out of; or
 into a table there under a key of their own, `TABLES[self.number] = self`.
