@@ -226,6 +226,7 @@ def _member(machine: Machine, frame: Frame, obj: Obj, found: Value) -> Value:
                 part = machine.call_function(frame, member, obj, [], {}, machine.site)
                 if machine.context is not None and _is_kept(machine, member, part):
                     keep_in_element(machine, frame, obj, part, member.facts.site, computed=True)
+                    machine.note("property-kept", member.facts.site, frame, (obj, member.facts.name, part))
             elif member.kind == "static":
                 part = (member,)
             else:

@@ -8,7 +8,9 @@ same value is handed out as well: sizes, offsets and vocabularies are kept, too.
 And a buffer of `__iter__` that gets every item, and from which items are handed
 out one by one without being taken out: a shuffle buffer without its `pop`. And
 a record of the data set's own list that is handed out with what is loaded for
-it, `record["image"] = imread(record["path"])`, each time anew.
+it, `record["image"] = imread(record["path"])`, each time anew. And a data set
+of one file that keeps what it has read, in a `cached_property` or an attribute
+that is set when it is missing, where a `ConcatDataset` has one for each file.
 
 ## Why it retains
 A worker of a `DataLoader` works on its own copy of the data set. What it caches
@@ -43,6 +45,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
+from ...evidence.concatenated import is_let_go, kept_by_parts
 from ...evidence.kept import WorkerRetention, kept_by_workers
 from ...facts import model as m
 from ...facts.knowledge import MODEL_NAMES
@@ -65,6 +68,8 @@ def check(evidence: Evidence) -> Iterator[Report]:
     for kept in kept_by_workers(evidence.machine):
         if kept.context.kind != "loader" or not kept.growing or kept.what == "handle":
             continue
+        if is_let_go(evidence.program, kept.site):
+            continue
         said.add(statement_of(kept.site))
         if kept.limit:
             yield _past_its_limit(kept)
@@ -85,6 +90,21 @@ def check(evidence: Evidence) -> Iterator[Report]:
             holder=kept.holder.text,
             release="bound the cache, or share one between the workers",
             related=kept.related[:4],
+        )
+    for part in kept_by_parts(evidence.machine, evidence.program):
+        if statement_of(part.site) in said:
+            continue
+        yield Report(
+            site=part.site,
+            message=(
+                f"`{part.attribute}` stays on each {part.cls} once it was asked for, and the concatenation has one for "
+                "each file: all that was ever read is held at once, once more in each worker of a loader; keep the few "
+                "that were read last, in an `lru_cache(maxsize=...)` that they share"
+            ),
+            confidence=Confidence(min(part.weight, 2)),
+            value="what was read of each file",
+            holder=f"{part.cls}.{part.attribute}",
+            release="let the data sets share a small cache, or read it anew",
         )
     for loaded in loaded_in_place(evidence.program):
         if statement_of(loaded.site) in said:
