@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 from ..facts import model as m
 from ..facts.knowledge import CACHES, MODEL_NAMES
 from ..facts.model import Expr, FunctionFacts, Site
-from ..facts.walk import calls, calls_of, heads, last_name, nodes, statements
+from ..facts.walk import calls, calls_of, last_name, statements
 from ..interpreter.events import Plain
 from ..interpreter.frames import Frame
 from ..interpreter.functions import call_unseen
@@ -23,6 +23,7 @@ from ..interpreter.weights import heavy
 from ..lexical.loaded_tables import gives_loaded
 from ..lexical.tensors_by_use import is_tensor_by_use
 from .item_keys import asked_for_items, gives_item
+from .memo_decorators import keeps_results
 
 _CACHETOOLS = "cachetools.cached"
 _CACHES = (*CACHES, _CACHETOOLS)
@@ -52,7 +53,7 @@ class Cached(NamedTuple):
 
 def cached_functions(machine: Machine) -> Iterator[Cached]:
     """The cached functions of the file that have a tensor, a module or a heavy object in their key."""
-    memoizes = functools.cache(_memoizes)  # a registry's decorator stands before many functions of a file
+    memoizes = functools.cache(keeps_results)  # a registry's decorator stands before many functions of a file
     inside = functools.cache(functools.partial(_cache_inside, machine))
     for function in machine.facts.functions:
         if not function.decorators:
@@ -342,100 +343,6 @@ def _resolve(machine: Machine, frame: Frame, callee: Expr) -> str:
         outer = _resolve(machine, frame, callee[1])
         return f"{outer}.{callee[2]}" if outer else ""
     return ""
-
-
-def _memoizes(decorator: Any) -> str:
-    """Whether a decorator of the project, or what it makes, keeps results in a dictionary of its "own", whose size it
-    never asks for and which it never empties; or in one of the "object" whose method it is."""
-    facts = decorator.frame.unit.facts
-    if type(decorator) is Class:
-        functions = [facts.functions[index] for index in decorator.facts.methods.values()]
-    else:
-        functions = [decorator.facts]
-        for function in functions:
-            functions += [facts.functions[index] for index in function.inner]
-    made = {table: function for function in functions for table in _tables(function)}
-    if not made:
-        return ""
-    given = {param.name for function in functions for param in function.params}
-    filled = {
-        table
-        for function in functions
-        for table, value in _filled(function)
-        if table in made and (made[table] is not function or _stays(function, table))
-        if _is_result(value, function, given)
-    }
-    if not filled or any(_lets_go(function, filled) for function in functions):
-        return ""
-    return "object" if all(_stays(made[table], table) for table in filled) else "own"
-
-
-def _stays(function: FunctionFacts, table: Expr) -> bool:
-    """Whether a function makes a table of an object's only if that has none yet: `if not hasattr(self, "results"):
-    self.results = {}`, also by another name, `results = self.results = {}`."""
-    made = [
-        one for one in statements(function.body) if one[0] == m.ASSIGN and table in one[2] and _is_dictionary(one[3])
-    ]
-    return bool(made) and all(one not in function.body and any(map(_is_of_object, one[2])) for one in made)
-
-
-def _is_of_object(place: Expr) -> bool:
-    return bool(place[0] == m.ATTR and place[1][0] == m.NAME)
-
-
-def _is_dictionary(value: Expr) -> bool:
-    """`{}`, `defaultdict(list)`"""
-    made = ("dict", "OrderedDict", "defaultdict")
-    return bool(value[0] == m.DICT or (value[0] == m.CALL and last_name(value) in made))
-
-
-def _tables(function: FunctionFacts) -> Iterator[Expr]:
-    """The places that a function binds to an empty dictionary: `results`, `self.results`, `inner.results`."""
-    for statement in statements(function.body):
-        if statement[0] == m.ASSIGN:
-            places, value = statement[2], statement[3]
-        elif statement[0] == m.ANNOTATE and statement[4] is not None:
-            places, value = (statement[2],), statement[4]
-        else:
-            continue
-        if _is_dictionary(value):
-            yield from (place for place in places if place[0] in (m.NAME, m.ATTR))
-
-
-def _filled(function: FunctionFacts) -> Iterator[tuple[Expr, Expr]]:
-    """The places that a function puts elements into, and these: `results[key] = value`, `results.setdefault(key,
-    value)`."""
-    for statement in statements(function.body):
-        for target in statement[2] if statement[0] == m.ASSIGN else ():
-            if target[0] == m.ITEM:
-                yield target[1], statement[3]
-        for call in calls_of(statement):
-            if call[2][0] == m.ATTR and call[2][2] == "setdefault" and call[3]:
-                yield call[2][1], call[3][-1]
-
-
-def _is_result(value: Expr, function: FunctionFacts, given: set[str]) -> bool:
-    """Whether a value is what a call of something that the decorator was given has returned: `fn(*args)`."""
-    bound = [s[3] for s in statements(function.body) if s[0] == m.ASSIGN and value in s[2]]
-    return any(
-        node[0] == m.CALL and len(node) == 5 and node[2][0] in (m.NAME, m.ATTR) and node[2][-1].lstrip("_") in given
-        for one in (value, *bound)
-        for node in nodes(one)
-    )
-
-
-def _lets_go(function: FunctionFacts, tables: set[Expr]) -> bool:
-    """Whether a function takes anything out of one of the tables, or asks for its size."""
-    for statement in statements(function.body):
-        if statement[0] == m.DELETE and any(target[0] == m.ITEM and target[1] in tables for target in statement[2]):
-            return True
-        for head in heads(statement):
-            for node in nodes(head):
-                if node[0] == m.ATTR and node[2] in ("pop", "popitem", "clear") and node[1] in tables:
-                    return True
-                if node[0] == m.CALL and node[2] == (m.NAME, "len") and node[3] and node[3][0] in tables:
-                    return True
-    return False
 
 
 def _heavy_key(machine: Machine, function: FunctionFacts, *, as_given: bool) -> tuple[str, str, int] | None:
