@@ -131,7 +131,7 @@ def _moves_items(store: Store, loop: Loop) -> bool:
         if any(_root(one) in _items_of(statement) for one in handed):
             return True
         moves = [call for call in asked if last_name(call[2]) in TO_DEVICE and not _casts(call)]
-        if (moves or loop.runs) and _takes_slices(statement):
+        if (moves or loop.runs) and takes_slices(statement):
             return True
         items = _items_of(statement)
         counted = is_count(statement[3])  # `torch.full((1,), i).to(device)` is of a step
@@ -198,7 +198,7 @@ def _made_of(expr: Expr, items: set[Expr]) -> bool:
     return False
 
 
-def _takes_slices(loop: Stmt) -> bool:
+def takes_slices(loop: Stmt) -> bool:
     """`for start in range(0, len(rows), size): batch = rows[start : start + size]`."""
     steps = any(is_count(node) and len(node[3]) == 3 for node in nodes(loop[3]) if node[0] == m.CALL)
     indices = (expr[2] for expr in expressions(loop[4]) if expr[0] == m.ITEM) if steps else ()

@@ -23,14 +23,14 @@ def only_read_by(function: FunctionFacts, variable: Expr, reads: Callable[[Expr]
                 continue  # where it is made
             every = sum(part == variable for part in nodes(head))
             read = sum(reads(part) for part in nodes(head)) if every else 0
-            if every != read + sum(_adds_or_asks(part, variable) for part in nodes(head)):
+            if every != read + sum(adds_or_asks(part, variable) for part in nodes(head)):
                 return []
             if read:
                 found.append(statement)
     return found
 
 
-def _adds_or_asks(part: Expr, variable: Expr) -> bool:
+def adds_or_asks(part: Expr, variable: Expr) -> bool:
     """`rows.append(x)`, `len(rows)`"""
     if part[0] == m.ATTR:
         return bool(part[1] == variable and part[2] in _ADDS)

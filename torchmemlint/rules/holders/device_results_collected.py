@@ -11,6 +11,8 @@ list of a function named for prediction, such as `predict` or `run_inference`,
 that goes over a loader and hands all predictions out as they are.
 Also a list of a function that gains tensors in such a loop, and of which
 nothing is asked but its length: all of it is there until the loop is over.
+Likewise one that gains a score for every candidate, and of which only the best
+few of each row are asked for after the loop, `torch.cat(scores).topk(10, 1)`.
 And a method that hands out an entry of what its object has cached, and moves
 parts of it to the device in the entry itself,
 `item["image"] = item["image"].to(self.device)`.
@@ -28,7 +30,7 @@ in each round the old and the new tensor stand there together for a moment.
 
 ## How to release it
 Move in the loop: `outputs.append(logits.cpu())`, and concatenate on the host.
-Count what is only counted.
+Count what is only counted, and take the best few of each row in the loop.
 
 ## References
 - transformers documentation, `Trainer`, `eval_accumulation_steps`: "If left
@@ -43,6 +45,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
+from ...evidence.best_of_rows import best_of_rows
 from ...evidence.collected import collected_on_device
 from ...evidence.only_counted import only_counted
 from ...evidence.service_loops import filled_by_waiting
@@ -84,6 +87,10 @@ def check(evidence: Evidence) -> Iterator[Report]:
         if statement_of(counted.site) not in rows and evidence.machine.is_home(counted.store):
             rows.add(statement_of(counted.site))
             yield _only_counted(counted)
+    for site, holder in best_of_rows(evidence.machine, evidence.stores):
+        if statement_of(site) not in rows:
+            rows.add(statement_of(site))
+            yield _best_of_rows(site, holder)
     for moved in moved_in_place(evidence.program):
         yield Report(
             site=moved.site,
@@ -110,6 +117,20 @@ def _only_counted(counted: Retention) -> Report:
         value="the results of every iteration",
         holder=counted.holder.text,
         release="add up numbers instead of collecting what they are of",
+    )
+
+
+def _best_of_rows(site: Site, holder: str) -> Report:
+    return Report(
+        site=site,
+        message=(
+            f"`{holder}` gains all scores of every batch, and when the loop is over only the best of each "
+            "row are asked for: until then every row stays in full; take the best in the loop, and collect these"
+        ),
+        confidence=Confidence.MEDIUM,
+        value="the scores of every batch, for every candidate",
+        holder=holder,
+        release="take the best of each row in the loop, and collect these",
     )
 
 
