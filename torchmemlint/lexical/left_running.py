@@ -18,6 +18,7 @@ from .once import SETUPS, is_repeated, runs_once
 from .serving import serves, supplies
 from .starters import Owner, construction, setup_of
 from .thread_owners import owners_of_threads
+from .words_in_queues import given_items
 
 _LOOKS = ("len", "zip", "enumerate", "iter", "print", "range", "sorted", "reversed")
 
@@ -251,7 +252,8 @@ def is_ended(program: Program, attribute: str, replacing: Place, end: str, *, go
             bound = targets(statement) if statement[0] == m.ASSIGN else ()
             for head in heads(statement):
                 for own in {part for part in nodes(head) if part[0] == m.ATTR and part[2] == attribute}:
-                    given = is_given(head, own) or (m.ATTR, own, end) in nodes(head)
+                    fed = given_items(program, place, head, own)
+                    given = is_given(head, own, fed=fed) or (m.ATTR, own, end) in nodes(head)
                     if own in bound or not given or (statement[0] == m.IF and head == own):
                         continue
                     if not gone_over and goes_over(statement, own):
