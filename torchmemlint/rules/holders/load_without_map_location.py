@@ -51,7 +51,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from ...finding import Confidence, Remedy, Retains
-from ...lexical.checkpoints import unmapped_loads
+from ...lexical.unmapped import unmapped_loads
 from .. import Report
 
 if TYPE_CHECKING:
