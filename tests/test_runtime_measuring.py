@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import importlib.util
 import textwrap
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -14,12 +13,6 @@ if any(importlib.util.find_spec(name) is None for name in ("torch", "psutil")):
     pytest.skip("torch is not installed", allow_module_level=True)
 
 from torchmemlint.runtime.client import Server
-
-
-@pytest.fixture(scope="module")
-def server() -> Iterator[Server]:
-    with Server(device="cpu", jobs=2) as one:
-        yield one
 
 
 @pytest.fixture
