@@ -12,11 +12,11 @@ from typing import NamedTuple
 from ..facts import knowledge
 from ..facts import model as m
 from ..facts.model import Expr, FileFacts, FunctionFacts, Site, Stmt
-from ..facts.program import targets
+from ..facts.program import Program, keyword, targets
 from ..facts.walk import blocks, calls, calls_of, expressions_of, last_name, names_of, nodes, root_of, statements
 from .gone_on import goes_on_after_an_error
 
-_ON_MODULES = frozenset(
+ON_MODULES = frozenset(
     f"register_{kind}_hook" for kind in ("forward", "forward_pre", "backward", "full_backward", "full_backward_pre")
 )
 _ADDS = ("append", "add", "extend", "setdefault", "update", "insert", "__setitem__")
@@ -41,11 +41,12 @@ class Unguarded(NamedTuple):
     removed: Site  # where it is taken out if all goes well
 
 
-def unguarded_hooks(facts: FileFacts) -> Iterator[Unguarded]:
+def unguarded_hooks(program: Program) -> Iterator[Unguarded]:
     """Hooks that keep tensors, and that an error leaves on a module which the function was given."""
+    facts = program.facts
     if not any(function.flags & m.HOOKS for function in facts.functions):
         return
-    file = _File(facts)
+    file = _File(facts, frozenset(program.imports))
     for function in facts.functions:
         fixture = any(last_name(one) == "fixture" for one in function.decorators)  # its end runs in any case
         if _is_by_itself(function) and not fixture and not function.name.startswith("test_"):
@@ -59,18 +60,20 @@ def _is_by_itself(function: FunctionFacts) -> bool:
 
 
 class _File:
-    """A file's functions that put in hooks which keep something, and those that take hooks out."""
+    """A file's functions that put in hooks which keep something, and those that take hooks out: its own, and those
+    that it has of a module which it `imports`."""
 
-    def __init__(self, facts: FileFacts) -> None:
+    def __init__(self, facts: FileFacts, imports: frozenset[str]) -> None:
         self._facts = facts
+        self._imports = imports
         own = [function for function in facts.functions if _is_by_itself(function)]
         self._removing = {one.name for one in own if any(_removes_one(call) for call in calls(one.body))}
-        self._installing: dict[str, tuple[str, Site]] = {}
+        self._installing: dict[str, tuple[str, Site, FunctionFacts, str]] = {}  # with whose module it is
         for one in own:
             for call in calls(one.body) if one.flags & m.HOOKS and one.name not in self._removing else ():
                 hook = self._registered(one, call)
                 if hook:
-                    self._installing.setdefault(one.name, (hook, call[1]))
+                    self._installing.setdefault(one.name, (hook, call[1], one, _origin(one, call[2][1])))
 
     def left_by(self, function: FunctionFacts) -> Unguarded | None:
         """The first hook that a function puts in, and takes out again unless something raises."""
@@ -98,14 +101,16 @@ class _File:
         `self._hook()`, `model.apply(self._hook)`; and where, if one of its own inner functions does it."""
         inner = {self._facts.functions[index].name for index in function.inner}
         for part in (call[2], *call[3]):
-            if _is_own(part) and part[-1] in self._installing and part[-1] != function.name:
-                hook, site = self._installing[part[-1]]
+            if self._is_own(part) and part[-1] in self._installing and part[-1] != function.name:
+                hook, site, helper, whose = self._installing[part[-1]]
+                if part is call[2] and _is_given_new(function, call, helper, whose):
+                    continue
                 return hook, site if part[-1] in inner else -1
         hook = self._registered(function, call)
         return (hook, -1) if hook else None
 
     def _registered(self, function: FunctionFacts, call: Expr) -> str:
-        registers = call[2][0] == m.ATTR and call[2][2] in _ON_MODULES and call[3]
+        registers = call[2][0] == m.ATTR and call[2][2] in ON_MODULES and call[3]
         whose = _origin(function, call[2][1]) if registers else ""
         if whose and self._keeps(function, call[3][0], whose == "self"):
             name = last_name(call[3][0])
@@ -114,7 +119,7 @@ class _File:
 
     def _lent(self, function: FunctionFacts, call: Expr) -> str:
         """The hook that a context manager puts on a module for the block, with something that it was given."""
-        registers = call[2][0] == m.ATTR and call[2][2] in _ON_MODULES and call[3]
+        registers = call[2][0] == m.ATTR and call[2][2] in ON_MODULES and call[3]
         if not registers or not _was_there(function, call[2][1]):
             return ""
         hook = call[3][0]
@@ -142,12 +147,13 @@ class _File:
         return any(_records(one, own) for one in (*named, *made))
 
     def _removes(self, call: Expr) -> bool:
-        return _removes_one(call) or (_is_own(call[2]) and last_name(call[2]) in self._removing)
+        return _removes_one(call) or (self._is_own(call[2]) and last_name(call[2]) in self._removing)
 
-
-def _is_own(callee: Expr) -> bool:
-    """Whether an expression names a function of the file: `hook`, `self.hook`."""
-    return bool(callee[0] == m.NAME or (callee[0] == m.ATTR and callee[1] == (m.NAME, "self")))
+    def _is_own(self, callee: Expr) -> bool:
+        """Whether an expression names a function of the file: `hook`, `self.hook`, `probes.hook`."""
+        if callee[0] != m.ATTR or callee[1][0] != m.NAME:
+            return bool(callee[0] == m.NAME)
+        return callee[1] == _SELF or callee[1][1] in self._imports
 
 
 def _removes_one(call: Expr) -> bool:
@@ -251,6 +257,13 @@ def _was_there(function: FunctionFacts, module: Expr) -> bool:
     """Whether a module was there before the function was called, and is not the object itself: a parameter, an
     attribute, or a part of one."""
     return bool(_origin(function, module))
+
+
+def _is_given_new(function: FunctionFacts, call: Expr, helper: FunctionFacts, param: str) -> bool:
+    """Whether a helper puts a hook on a module that its caller has made."""
+    index = next((index for index, one in enumerate(helper.params) if one.name == param), -1)
+    given = keyword(call, param, index - (helper.owner >= 0 and call[2][0] == m.ATTR))
+    return given is not None and not _was_there(function, given)
 
 
 def _origin(function: FunctionFacts, module: Expr) -> str:

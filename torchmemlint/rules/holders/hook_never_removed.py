@@ -68,6 +68,7 @@ from ...evidence.unreleased import called_by, goes_by_itself, in_charge, is_aske
 from ...evidence.wrappers import put_around_again
 from ...facts import model as m
 from ...facts.program import expressions
+from ...facts.walk import calls, last_name
 from ...finding import Confidence, Remedy, Retains
 from ...interpreter.values import Class, Obj
 from ...lexical.early_exit import early_exits
@@ -75,7 +76,7 @@ from ...lexical.global_hooks import global_hooks
 from ...lexical.lost_handles import dropped_handles, lost_handles
 from ...lexical.measuring_hooks import measuring_hooks
 from ...lexical.rehooked import hooked_in_each_pass, rehooked
-from ...lexical.unguarded_hooks import unguarded_hooks
+from ...lexical.unguarded_hooks import ON_MODULES, unguarded_hooks
 from .. import Report
 
 if TYPE_CHECKING:
@@ -96,7 +97,7 @@ def check(evidence: Evidence) -> Iterator[Report]:
     for note in evidence.plain("hook"):
         name, owner, dropped, repeated = note.detail.name, note.detail.owner, note.detail.dropped, note.detail.repeated
         name = name.strip("<>")  # of a lambda
-        if (note.detail.made and not repeated) or (not dropped and _removes(evidence.facts, note.detail, note.frame)):
+        if (note.detail.made and not repeated) or (not dropped and _removes(evidence, note.detail, note.frame)):
             continue
         if dropped and not repeated and _empties_tables(evidence.facts):
             continue
@@ -209,7 +210,7 @@ def check(evidence: Evidence) -> Iterator[Report]:
             holder=f"the attribute `{wrapped.place}`",
             release="put what was there before back in a `finally`",
         )
-    for left in unguarded_hooks(evidence.facts):
+    for left in evidence.across(unguarded_hooks, *ON_MODULES):
         yield Report(
             site=left.site,
             message=(
@@ -224,10 +225,11 @@ def check(evidence: Evidence) -> Iterator[Report]:
         )
 
 
-def _removes(facts: FileFacts, hooked: Hooked, frame: Frame) -> bool:
-    """Whether anything in the file may take out this hook, or a method that the object has of a base in another file.
-    A class that hooks into modules itself, and has nothing to do with the owner or with who registers it, removes its
-    own."""
+def _removes(evidence: Evidence, hooked: Hooked, frame: Frame) -> bool:
+    """Whether anything in the file may take out this hook, or a method that the object has of a base in another file,
+    or a helper from there that the file calls. A class that hooks into modules itself, and has nothing to do with the
+    owner or with who registers it, removes its own."""
+    facts = evidence.facts
     objects = [obj for obj in (hooked.owner, hooked.keeper, frame.receiver) if isinstance(obj, Obj)]
     classes = [obj.cls for obj in objects if isinstance(obj.cls, Class)]
     if any(methods_that(cls, "remove") for cls in classes):
@@ -240,7 +242,14 @@ def _removes(facts: FileFacts, hooked: Hooked, frame: Frame) -> bool:
         for index in cls.methods.values()
     }
     removing = (i for i, one in enumerate(facts.functions) if any("remove" in called for called in one.calls))
-    return any(index not in strangers for index in removing)
+    return any(index not in strangers for index in removing) or _has_a_helper_that_removes(evidence)
+
+
+def _has_a_helper_that_removes(evidence: Evidence) -> bool:
+    """`detach_all(handles)` of another file."""
+    elsewhere = evidence.whole.facts.functions[len(evidence.facts.functions) :]
+    called = (one for one in elsewhere if one.owner < 0 and one.name in evidence.program.called)
+    return any(last_name(call[2]) == "remove" and not call[3] for one in called for call in calls(one.body))
 
 
 def _empties_tables(facts: FileFacts) -> bool:
