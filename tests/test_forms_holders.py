@@ -254,6 +254,56 @@ def test_a_state_that_a_method_makes_for_its_caller(forgets: str, reads: str, af
     check(TRACKER.format(forgets=forgets, reads=reads, after=after, mark=mark))
 
 
+FOLLOWER = """
+class Follower(nn.Module):
+    def __init__(self, reach=4):
+        super().__init__()
+        self.encoder, self.reach = nn.Linear(64, 64), reach
+
+    def begin(self):
+        return {{"known": {{}}, "seen": {{}}, "last": None}}
+
+    @torch.inference_mode()
+    def add(self, state, index, frame):
+        state["known"][index] = self.encoder(frame)
+
+    @torch.inference_mode()
+    def follow(self, state, index, frame):
+        found = self.encoder(frame) + sum(state["known"].values())
+        for one in range(index - self.reach, index):
+            if one in state["seen"]:
+                found = found + state["seen"][one]
+        state["seen"][index] = found{mark}
+        {forgets}
+        state["last"] = index
+        return found.argmax().item()
+
+def main(camera):
+    follower = Follower().eval()
+    state = follower.begin()
+    for index, frame in enumerate(camera):
+        if index == 0:
+            follower.add(state, index, frame)
+        else:
+            print(follower.follow(state, index, frame))
+    {after}
+"""
+
+
+@pytest.mark.parametrize(
+    ("forgets", "after", "mark"),
+    [
+        ("pass", "", "  # TML311"),
+        ("pass", "print(state['last'])", "  # TML311"),
+        ("state['seen'].pop(index - self.reach, None)", "", ""),
+        ("state['seen'] = {key: x for key, x in state['seen'].items() if key > index - self.reach}", "", ""),
+        ("pass", "print(torch.stack(list(state['seen'].values())).mean())", ""),
+    ],
+)
+def test_a_state_that_is_given_back_as_it_is_made(forgets: str, after: str, mark: str) -> None:
+    check(FOLLOWER.format(forgets=forgets, after=after, mark=mark))
+
+
 def test_results_of_a_loop_of_the_object_itself() -> None:
     check_innocent("""
         class Evaluator:

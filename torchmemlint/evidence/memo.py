@@ -39,20 +39,24 @@ def made_once(frame: Frame) -> bool:
 def looks_up(facts: FunctionFacts, name: str) -> bool:
     """Whether a function asks for entries of the table that it fills: it is there to be called for one after another.
     `name`: the last part of the table's. Where it is told the type or the device, it makes a few constants."""
+    return next(keys_asked(facts, name), None) is not None
+
+
+def keys_asked(facts: FunctionFacts, name: str) -> Iterator[Expr]:
+    """The keys that it asks for."""
     if not facts.params or any(param.name in ("dtype", "device") for param in facts.params):
-        return False
+        return
     for statement in statements(facts.body):
         returned = statement[2] if statement[0] == m.RETURN else None
         if returned is not None and returned[0] == m.ITEM and last_name(returned[1]) == name:
-            return True
+            yield returned[2]
         for expr in heads(statement):
             for part in nodes(expr):
                 if part[0] == m.COMPARE and part[1] in ("In", "NotIn") and last_name(part[3]) == name:
-                    return True
+                    yield part[2]
                 called: Expr = part[2] if part[0] == m.CALL and len(part) == 5 else ()
                 if called[:1] == (m.ATTR,) and called[2] in ("get", "setdefault") and last_name(called[1]) == name:
-                    return True
-    return False
+                    yield part[3][0] if part[3] else part
 
 
 def _asks(test: Expr) -> Iterator[tuple[str, Expr | None]]:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from ..facts import model as m
+from ..facts.model import Expr, FunctionFacts
+from ..facts.program import targets
 from ..facts.walk import asks_whether_it_trains, expressions_of, statements
 from ..interpreter import context_variables
 from ..interpreter.events import Store
@@ -12,6 +14,7 @@ from ..interpreter.frames import Frame
 from ..interpreter.linking import Unit
 from ..interpreter.machine import Machine
 from ..interpreter.values import CONTAINERS, Class, Obj
+from .unreleased import methods_of
 
 
 class Holder(NamedTuple):
@@ -104,21 +107,38 @@ def _is_state_of(made_in: Frame, store: Store) -> bool:
     which the first has returned a dictionary that has a place by name for what the second puts there. In a loop of the
     object itself these are the results of that."""
     owner, entered = store.owner, store.frame
-    one, other = made_in.receiver, entered.receiver
-    if not isinstance(one, Obj) or not isinstance(other, Obj) or not isinstance(one.cls, Class) or one.cls != other.cls:
+    other = entered.receiver
+    if not isinstance(other, Obj) or not isinstance(other.cls, Class):
         return False
     if not isinstance(owner, Obj) or owner.home is None or not owner.home[1].startswith("["):
         return False
-    while entered is not made_in and entered.caller is not None and entered.caller.receiver is other:
+    making = _maker(made_in, owner, other.cls)
+    while making is not None and entered is not made_in and entered.caller is not None:
+        if entered.caller.receiver is not other:
+            break
         entered = entered.caller
-    if entered is made_in or not any(loop not in owner.birth for loop in entered.loops):
+    if making is None or entered is made_in or not any(loop not in owner.birth for loop in entered.loops):
         return False
-    return not _is_read_by_others(owner.home[1], entered, made_in)
+    key = owner.home[1]
+    return not (_is_read_by_others(key, entered, making) or _is_bound_anew(key, entered, making))
 
 
-def _is_read_by_others(key: str, filling: Frame, making: Frame) -> bool:
+def _maker(made_in: Frame, place: Obj, cls: Class) -> FunctionFacts | None:
+    """The method of a class that has made a state: it has a variable with it, or gives it back as it makes it."""
+    one = made_in.receiver
+    if isinstance(one, Obj) and one.cls == cls:
+        return made_in.facts
+    state = [part for part in place.holders if isinstance(part, Obj)][-1]
+    for method in methods_of(cls).values():
+        for statement in statements(method.body):
+            if statement[0] == m.RETURN and m.statement_of(statement[1]) == m.statement_of(state.site):
+                return method
+    return None
+
+
+def _is_read_by_others(key: str, filling: Frame, making: FunctionFacts) -> bool:
     """Whether a function of the file names a place of a dictionary that neither makes nor fills it."""
-    known = {filling.facts.name, making.facts.name}
+    known = {filling.facts.name, making.name}
     functions = filling.unit.facts.functions
     for _ in range(_DEEPEST):
         called = {name for one in functions if one.name in known for name in one.calls}
@@ -126,12 +146,22 @@ def _is_read_by_others(key: str, filling: Frame, making: Frame) -> bool:
             break
         known |= called
     return any(
-        node[0] == m.ITEM and node[2][0] == m.CONST and f"[{node[2][1]}]" == key
+        _is_entry(node, key)
         for one in functions
         if one.name not in known
         for statement in statements(one.body)
         for node in expressions_of(statement)
     )
+
+
+def _is_bound_anew(key: str, filling: Frame, making: FunctionFacts) -> bool:
+    """`state["seen"] = {at: x for at, x in state["seen"].items() if at > index - 4}`"""
+    others = (one for one in filling.unit.facts.functions if one is not making)
+    return any(_is_entry(place, key) for one in others for each in statements(one.body) for place in targets(each))
+
+
+def _is_entry(node: Expr, key: str) -> bool:
+    return bool(node[0] == m.ITEM and node[2][0] == m.CONST) and f"[{node[2][1]}]" == key
 
 
 def is_test_file(unit: Unit) -> bool:

@@ -12,7 +12,7 @@ from ..evidence.indexes import is_an_index, is_read_whole
 from ..evidence.kept import kept_in_containers
 from ..evidence.learned_from import is_learned_from
 from ..evidence.let_go import emptied, gives_up_its_models, made_at, only_moves_its_own
-from ..evidence.memo import looks_up
+from ..evidence.memo import keys_asked, looks_up
 from ..evidence.metric_states import is_state_of_a_metric
 from ..evidence.newest_only import asks_for_the_newest
 from ..evidence.occasions import (
@@ -308,15 +308,14 @@ def _is_of_attention(frame: Frame) -> bool:
 
 def _by_place(store: Store, table: str) -> bool:
     """`if batch.index not in self.outputs: self.outputs[batch.index] = ...`: worked out once for each item of the data,
-    by its place there; the next pass through the data finds it."""
-    if not looks_up(store.frame.facts, table):
-        return False
-    for statement in statements(store.frame.facts.body):
+    by its place there; the next pass through the data finds it. Who only asks for others, `index - 1`, does not."""
+    asked = set(keys_asked(store.frame.facts, table))
+    for statement in statements(store.frame.facts.body) if asked else ():
         if statement[0] == m.ASSIGN and statement[1] == store.site:
             keys = [target[2] for target in statement[2] if target[0] == m.ITEM]
         else:
             keys = [call[3][0] for call in calls_of(statement) if call[1] == store.site and call[3]]
-        if any(last_name(key) in ("index", "idx") for key in keys):
+        if any(last_name(key) in ("index", "idx") and key in asked for key in keys):
             return True
     return False
 
