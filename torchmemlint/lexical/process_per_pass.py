@@ -15,7 +15,7 @@ from .left_running import is_ended
 from .lent import is_seen_to
 from .once import called_as
 
-_ELSEWHERE = frozenset("active_children killpg _exit kill".split())  # by which processes end that nobody has a name for
+ELSEWHERE = frozenset("active_children killpg _exit kill".split())  # by which processes end that nobody has a name for
 _STEPS = frozenset("backward step train train_step train_epoch train_one_epoch".split())
 _LEVELS = 3
 
@@ -32,7 +32,7 @@ def processes_per_pass(program: Program) -> Iterator[Started]:
     process is a local name, or an attribute that gets the next one, and nothing ends it: a daemon ends with the
     program."""
     kinds = {*PROCESSES, *(cls.name for cls in program.facts.classes if _is_process(cls.bases))}
-    if program.called.isdisjoint(kinds) or program.called & _ELSEWHERE:
+    if program.called.isdisjoint(kinds) or program.called & ELSEWHERE:
         return
     for place in program.places:
         if kinds.isdisjoint(place.facts.calls) or "start" not in place.facts.calls:

@@ -8,7 +8,9 @@ or epoch after epoch, where nothing takes them out or closes them; or that an
 that starts processes, itself or in its parts, which serve a queue until they
 are told to stop, made again and again and dropped without its `close()`; and
 such processes that a function is given by the one that starts them, and that it
-does not end; and a process without an end that each pass starts anew. And a
+does not end; and a process without an end that each pass starts anew, or one
+that waits at a queue of the function which starts it, where that puts no end
+mark into the queue. And a
 `subprocess.Popen(...)` for each rank or device, in a loop, whose handle is
 dropped. And processes that a training loop starts, one after
 the other, in a list that only the end goes through to `join()` them. And a
@@ -58,6 +60,7 @@ from ...finding import Confidence, Retains
 from ...lexical.groups import groups_each_time, groups_let_go
 from ...lexical.handed_processes import dropped_processes
 from ...lexical.launched import launched_and_dropped
+from ...lexical.left_at_queues import left_at_queues
 from ...lexical.left_running import left_running
 from ...lexical.once import is_repeated
 from ...lexical.prepared_loaders import loaders_prepared_each_time
@@ -144,6 +147,19 @@ def check(evidence: Evidence) -> Iterator[Report]:
             value="worker processes with all that they hold",
             holder="the processes",
             release="keep the process, and `terminate()` and `join()` it when the pass is over",
+        )
+    for waiting in evidence.across(left_at_queues, *PROCESSES):
+        yield Report(
+            site=waiting.site,
+            message=(
+                f"`{waiting.work}` waits at `{waiting.queue}` until it is told that this was all, which nobody does: "
+                "each call leaves its processes with their memory until the program ends; put an end mark for each "
+                "of them into the queue, and `join()` them"
+            ),
+            confidence=Confidence.MEDIUM,
+            value="worker processes with all that they hold",
+            holder="the processes",
+            release="put an end mark for each process into the queue, and `join()` them",
         )
     for prepared in loaders_prepared_each_time(evidence.program):
         apart = statement_of(prepared.prepared) != statement_of(prepared.site)
