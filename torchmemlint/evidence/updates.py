@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ..facts import model as m
 from ..facts.evaluating import says_inference
-from ..facts.model import BACKWARD
+from ..facts.model import BACKWARD, Site
 from ..facts.program import expressions
 from ..facts.walk import call_at, is_count, statements
 from ..interpreter.events import Loops, Store
@@ -20,7 +20,27 @@ def beyond_a_step(store: Store, growing: list[Loop], repeats: list[Loop]) -> lis
     steps = [store.loops.index(loop) for loop in repeats if (loop.backward or _is_pass(loop)) and loop not in growing]
     if store.how == "set" and isinstance(store.owner, Obj) and _differentiates(store.frame):
         steps += [number for number, loop in enumerate(store.loops) if loop.backward and loop in store.birth]
+    emptied = [loop for loop in repeats if loop not in growing]
+    steps += [store.loops.index(loop) for loop in emptied if any(_is_about(one, loop, store) for one in growing)]
     return [loop for loop in growing if loop.backward or not any(step < store.loops.index(loop) for step in steps)]
+
+
+def _is_about(inner: Loop, outer: Loop, store: Store) -> bool:
+    """Whether a loop goes through the time steps of what one round of another is about: the rows of its tensor, or so
+    many steps for each batch of a loader, `for batch in loader: for t in range(self.steps): ...`."""
+    if inner.part_of is outer:
+        return True
+    around = [loop for loop in store.loops[: store.loops.index(inner)] if loop.kind == "loop"]
+    return outer.name == "loader" and around[-1:] == [outer] and inner.site in _counting(store.frame)
+
+
+def _counting(frame: Frame | None) -> set[Site]:
+    """The loops over numbers of a function, and of those that it was called from."""
+    found: set[Site] = set()
+    while frame is not None:
+        found |= {one[1] for one in statements(frame.facts.body) if one[0] == m.FOR and is_count(one[3])}
+        frame = frame.caller
+    return found
 
 
 def _is_pass(loop: Loop) -> bool:

@@ -27,6 +27,7 @@ class Loop:
         "held_out",
         "kind",
         "name",
+        "part_of",
         "runs",
         "site",
         "started",
@@ -42,6 +43,7 @@ class Loop:
         self.backward = False  # a backward pass runs in it
         self.computes = False  # one runs in it for what its rounds compute, see `tensors.backward`
         self.first_node = 0  # of the derivation, in its current round
+        self.part_of: Loop | None = None  # it goes over what a round of that one has made, row by row
         self.generated = False  # a generator of the project gives what it goes over
         self.started = 0  # when its current round began
         self.steps = False  # it takes optimizer steps, or goes over a loader

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from typing import Any
 
 from ..facts import knowledge
 from ..facts import model as m
 from ..facts.model import Expr, Stmt
-from ..facts.walk import calls, expressions_of, is_count, last_name, statements
+from ..facts.walk import calls, expressions_of, is_count, last_name, nodes, statements
 from .assignment import assign
 from .branching import branch, go_round, goes_with, loop_at, round_of_its_own
 from .drawn_items import note_drawn
@@ -17,11 +18,28 @@ from .frames import JUMPED, Frame, Loop
 from .machine import Machine, executes
 from .narrowing import truth
 from .sweeps import sweep
-from .values import ATTACHED, CONTAINERS, COUNT, FREE, LEAF, LIGHT, UNKNOWN, Const, Obj, Opaque, Tensor, Value, constant
+from .values import (
+    ATTACHED,
+    CONTAINERS,
+    COUNT,
+    FREE,
+    LEAF,
+    LIGHT,
+    UNKNOWN,
+    Const,
+    Light,
+    Obj,
+    Opaque,
+    Tensor,
+    Value,
+    constant,
+)
 from .waiting import end_of_round
 
 _MOST_ITEMS, _MOST_NAMES = 3, 8  # that are gone through one by one
 _LITTLE = 2  # statements
+_CHUNKS = frozenset("split chunk tensor_split unfold".split())
+_NEAR = 40  # nodes that are looked at for where a tensor comes from
 _ROUNDS = frozenset("steps iterations iters rounds requests episodes calls sessions runs trials jobs".split())
 _LOADER = re.compile(r"loader|(?:^|_)dl$|^(?:train|val|valid|test|eval|dev)_iter(?:ator)?$")
 _HELD_OUT = re.compile(
@@ -41,6 +59,7 @@ def _for(machine: Machine, frame: Frame, statement: Stmt) -> None:
         kind = "layers"
     loop = loop_at(machine, frame, site, kind)
     goes_with(loop, value)
+    loop.part_of = _whose_rows(machine, frame, iterable, value)
     named = _named(iterable)
     if any(type(atom) is Obj and atom.kind == "loader" for atom in value) or _LOADER.search(named):
         loop.name = "loader"
@@ -82,6 +101,33 @@ def _for(machine: Machine, frame: Frame, statement: Stmt) -> None:
     take_steps(machine, loop, value)
     if orelse and not frame.dead:
         machine.block(frame, orelse)
+
+
+def _whose_rows(machine: Machine, frame: Frame, iterable: Expr, value: Value) -> Loop | None:
+    """The loop around whose round has made the tensor that a loop goes over, or counts the rows of,
+    `range(clip.shape[0])`: its rounds are what one round of the other is about. A stream that is cut into chunks may
+    be as long as it likes."""
+    around = next((loop for loop in reversed(machine.loops) if loop.kind == "loop"), None)
+    if around is None or (iterable[0] == m.CALL and last_name(iterable) in _CHUNKS):
+        return None
+    if is_count(iterable):
+        names = {part for part in nodes(iterable) if part[0] == m.NAME and part != iterable[2]}
+        value = tuple(atom for name in names for atom in machine.eval(frame, name))
+    parts = [part for atom in value for part in _rows_of(atom)]
+    if not parts or not all(type(part) is Tensor for part in parts):
+        return None
+    made = {node for part in parts for node in machine.derivation.ancestors(part.node, _NEAR)}
+    given = around.generated and not made.isdisjoint(machine.derivation.afresh)  # before the round began, for it
+    return around if given or min(made) >= around.first_node else None
+
+
+def _rows_of(atom: Any) -> Iterator[Any]:
+    """What `zip` and `enumerate` go through."""
+    if type(atom) is Obj and atom.kind == "zipped":
+        for part in atom.fields.values():
+            yield from (one for inner in part for one in _rows_of(inner) if type(one) is not Light)
+    else:
+        yield atom
 
 
 def _numbers_rounds(frame: Frame, statement: Stmt) -> bool:
