@@ -393,3 +393,45 @@ def test_words_for_digests(word: str) -> None:
                 print(load(row)(x).argmax().item())
         """
     )
+
+
+@pytest.mark.parametrize(
+    ("mark", "said"),
+    [
+        ("digest(ids)", "  # TML301"),
+        ("digest(ids[:-4])", "  # TML301"),
+        ("hashlib.sha1(bytes(ids)).hexdigest()", "  # TML301"),
+        ("digest(setting)", ""),  # of which there may be few
+        ("family(ids)", ""),
+    ],
+)
+def test_names_for_digests_of_what_is_given(mark: str, said: str) -> None:
+    check(
+        f"""
+        import hashlib
+
+        _known = {{}}
+
+        def digest(given):
+            return hashlib.blake2b(repr(given).encode()).hexdigest()
+
+        def family(ids):
+            return "long" if len(ids) > 100 else "short"
+
+        @torch.no_grad()
+        def state_of(net, ids, setting):
+            mark = {mark}
+            found = _known.get(mark)
+            if found is None:
+                found = _known[mark] = net(torch.tensor([ids])){said}
+            return found
+
+        def serve(net, requests):
+            while True:
+                ids, setting = requests.get()
+                print(state_of(net, ids, setting).sum().item())
+
+        def main(requests):
+            serve(nn.Linear(64, 64), requests)
+        """
+    )

@@ -84,3 +84,40 @@ def test_sessions_that_go_anyway(way: str) -> None:
 def test_a_queue_says_when_it_is_over() -> None:
     body = PLAIN.format(name="tasks")
     check(SERVER.format(socket="tasks", name="tasks", mark="", body=body))
+
+
+STREAMED = """
+        while True:
+            line = await {reader}.readline()
+            if not line:
+                break
+            {writer}.write(session.feed(decode(line)))
+            await {writer}.drain()
+        del self.sessions[{reader}.id]
+"""
+
+
+@pytest.mark.parametrize(
+    ("params", "names", "mark"),
+    [
+        ("reader, writer", ("reader", "writer"), "  # TML311"),
+        ("taken: asyncio.StreamReader, given: asyncio.StreamWriter", ("taken", "given"), "  # TML311"),
+        ("feed, sink", ("feed", "sink"), ""),
+    ],
+)
+def test_streams_of_a_server(params: str, names: tuple[str, str], mark: str) -> None:
+    """`asyncio.start_server` goes on when what serves one connection has raised."""
+    body = STREAMED.format(reader=names[0], writer=names[1])
+    check(SERVER.format(socket=params, name=names[0], mark=mark, body=body))
+
+
+def test_streams_of_a_server_with_a_finally() -> None:
+    body = """
+        try:
+            while line := await reader.readline():
+                writer.write(session.feed(decode(line)))
+                await writer.drain()
+        finally:
+            del self.sessions[reader.id]
+"""
+    check(SERVER.format(socket="reader, writer", name="reader", mark="", body=body))

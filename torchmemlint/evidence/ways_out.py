@@ -28,6 +28,7 @@ _ADDS = ("append", "add", "appendleft")
 _TAKES_OUT = ("pop", "remove", "discard")
 _EXITS = {"__enter__": "__exit__", "__aenter__": "__aexit__"}
 _SOCKETS, _RECEIVES = ("ws", "websocket"), ("receive", "recv")
+_STREAMS, _READS = ("StreamReader", "StreamWriter"), ("read", "drain")
 _BROAD = frozenset(("Exception", "BaseException", "RuntimeError", ""))
 
 
@@ -91,19 +92,23 @@ def _is_caught(frame: Frame) -> bool:
 
 
 def _serves_a_socket(frame: Frame) -> bool:
-    """Whether nobody in sight calls a function that waits for what comes over a web socket which it is given: when
-    that breaks off, the wait raises, and the framework goes on to the next one."""
-    sockets = {
-        (m.NAME, param.name)
-        for param in frame.facts.params
-        if param.name in _SOCKETS or (param.hint is not None and last_name(param.hint).startswith("WebSocket"))
-    }
+    """Whether nobody in sight calls a function that waits for what comes over a web socket which it is given, or over
+    the two streams that `asyncio.start_server` gives: when that breaks off, the wait raises, and the framework goes on
+    to the next one."""
+    params = frame.facts.params
+    kinds = {param.name: last_name(param.hint) if param.hint is not None else "" for param in params}
+    sockets = {(m.NAME, name) for name in kinds if name in _SOCKETS or kinds[name].startswith("WebSocket")}
+    streams = {(m.NAME, name) for name in kinds if kinds[name] in _STREAMS}
+    if kinds.keys() >= {"reader", "writer"}:
+        streams |= {(m.NAME, "reader"), (m.NAME, "writer")}
     return frame.caller is None and any(
         node[0] == m.AWAIT
         and node[1][0] == m.CALL
         and node[1][2][0] == m.ATTR
-        and node[1][2][1] in sockets
-        and node[1][2][2].startswith(_RECEIVES)
+        and (
+            (node[1][2][1] in sockets and node[1][2][2].startswith(_RECEIVES))
+            or (node[1][2][1] in streams and node[1][2][2].startswith(_READS))
+        )
         for node in expressions(frame.facts.body)
     )
 

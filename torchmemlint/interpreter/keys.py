@@ -129,11 +129,29 @@ def kind_of_key(value: Value, expr: Expr, frame: Frame | None = None) -> str:
         return UNSURE
     if _is_of_a_batch(expr, body) or is_drawn(expr, frame):
         return FRESH
+    digested = _digested(expr, frame) if frame is not None else None
+    if digested is not None:
+        return _freshest({kind_of_key((), part, frame) for part in digested} or {FRESH})
     kind = _kind_of_unpacked(expr, body)
     given = argument(frame, expr[1]) if kind == UNSURE and frame is not None else None
     if given is None or frame is None or any(expr in targets(one) for one in statements(body)):
         return kind
     return kind_of_key((), given, frame.caller)  # `speak(text, source)`, of which the caller says what it is
+
+
+def _digested(name: Expr, frame: Frame) -> tuple[Expr, ...] | None:
+    """What a function of the file is given that makes a digest of it, `mark = digest_of(ids)`; nothing if the digest is
+    made here, `mark = sha256(data).hexdigest()`, and None if the name is bound to something else."""
+    bound = [one[3] for one in statements(frame.facts.body) if name in targets(one) and one[0] == m.ASSIGN]
+    if len(bound) != 1 or bound[0][0] != m.CALL:
+        return None
+    if _is_content(bound[0]):
+        return ()
+    called = last_name(bound[0][2])
+    makers = [one for one in frame.unit.facts.functions if one.name == called]
+    returned = [one[2] for maker in makers for one in statements(maker.body) if one[0] == m.RETURN and one[2]]
+    makes = len(makers) == 1 and any(map(_is_content, returned))
+    return tuple(bound[0][3]) if makes else None
 
 
 def _kind_of_unpacked(name: Expr, body: tuple[Stmt, ...]) -> str:

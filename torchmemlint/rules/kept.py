@@ -37,7 +37,7 @@ from ..evidence.within_bounds import ends_by_itself
 from ..facts import model as m
 from ..facts.file_releases import variable_of
 from ..facts.filled_together import goes_from_another, is_listed_in_turn, is_taken_from_another
-from ..facts.walk import calls_of, last_name, statements
+from ..facts.walk import calls_of, expressions_of, is_count, last_name, statements
 from ..finding import Confidence
 from ..interpreter.frames import Frame, kept_since
 from ..interpreter.keys import FIXED, FRESH, IDENTITY, KNOWN, THREAD, UNSURE
@@ -48,6 +48,7 @@ from . import retained
 if TYPE_CHECKING:
     from ..evidence.evidence import Evidence
     from ..evidence.retentions import Retention
+    from ..facts.model import Expr, FunctionFacts
     from ..interpreter.events import Store
 
 
@@ -310,14 +311,27 @@ def _by_place(store: Store, table: str) -> bool:
     """`if batch.index not in self.outputs: self.outputs[batch.index] = ...`: worked out once for each item of the data,
     by its place there; the next pass through the data finds it. Who only asks for others, `index - 1`, does not."""
     asked = set(keys_asked(store.frame.facts, table))
-    for statement in statements(store.frame.facts.body) if asked else ():
+    if not asked or asked <= _of_other_rounds(store.frame.facts, asked):
+        return False
+    for statement in statements(store.frame.facts.body):
         if statement[0] == m.ASSIGN and statement[1] == store.site:
             keys = [target[2] for target in statement[2] if target[0] == m.ITEM]
         else:
             keys = [call[3][0] for call in calls_of(statement) if call[1] == store.site and call[3]]
-        if any(last_name(key) in ("index", "idx") and key in asked for key in keys):
+        if any(last_name(key) in ("index", "idx") for key in keys):
             return True
     return False
+
+
+def _of_other_rounds(function: FunctionFacts, keys: set[Expr]) -> set[Expr]:
+    """Keys that are counted back from another one, `index - 1`, or by a loop: `for at in range(index - 4, index)`."""
+    counted = set[Expr]()
+    for statement in statements(function.body):
+        if statement[0] == m.FOR and is_count(statement[3]):
+            counted.add(statement[2])
+        for expr in expressions_of(statement):
+            counted.update(target for target, over, _ in (expr[5] if expr[0] == m.COMP else ()) if is_count(over))
+    return {key for key in keys if key in counted or (key[0] == m.ARITH and key[1] == "Subtract")}
 
 
 def _of_futures(evidence: Evidence, retention: Retention) -> bool:
