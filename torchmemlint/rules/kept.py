@@ -325,7 +325,7 @@ def _by_place(store: Store, table: str) -> bool:
 
 def _of_other_rounds(function: FunctionFacts, keys: set[Expr]) -> set[Expr]:
     """Keys that are counted back from another one, `index - 1`, or by a loop: `for at in range(index - 4, index)`."""
-    counted = set[Expr]()
+    counted: set[Expr] = set()
     for statement in statements(function.body):
         if statement[0] == m.FOR and is_count(statement[3]):
             counted.add(statement[2])
