@@ -70,7 +70,8 @@ class Account:
     late: bool = False  # its time was over before it was done
     again: bool = False  # its loop had too few items, and went over them once more
     cut: bool = False  # a loop was ended that may have read what a thread gives
-    running: int = 0  # threads that it left running, and stand-ins for processes
+    threads: int = 0  # that it left running
+    processes: int = 0  # ... for which threads stood in
     slice: list[int] = field(default_factory=list)  # lines that the flagged statement depends on
     doubtful: list[str] = field(default_factory=list)  # calls that were not followed, and whose graphs nothing proves
 

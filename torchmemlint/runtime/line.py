@@ -16,6 +16,7 @@ from .judge import Series
 
 PAYLOAD = 4096  # bytes of a stand-in for a tensor
 _FEW = 6
+_TASKS = ("threads", "processes")  # of an account
 _GOES_ON = 1.7  # times as many hits in twice as many steps
 
 
@@ -41,12 +42,13 @@ def judged_line(series: Series, retains: Retains, *, starts: bool = False) -> Ve
         return base("refuted", stops, series)
     if retains is Retains.DELAYED:
         return _delayed(record, series)
-    tasks = series.rate([run["account"]["running"] for run in series.runs])
-    if tasks >= 0.5 and account["cut"]:
+    threads, processes = (series.rate([run["account"][kind] for run in series.runs]) for kind in _TASKS)
+    if threads + processes >= 0.5 and account["cut"]:
         said = "a thread goes on, and a loop that may read what it gives was ended after a few turns"
         return base("inconclusive", said, series)
-    if starts and tasks >= 0.5:
-        said = f"{judge.number(tasks)} more threads or processes go on at each of {record['hits']} hits"
+    if starts and threads + processes >= 0.5:
+        kind, count = ("process", processes) if processes > threads else ("thread", threads)
+        said = f"what is started at this line goes on: {_several(count, kind)} more at each of {record['hits']} hits"
         return replace(base("growing", said + _assumptions(account, record), series), scope="call")
     path = judge.paths(series).get("0", ())
     own = judge.own_growth(record)
@@ -68,7 +70,7 @@ def judged_line(series: Series, retains: Retains, *, starts: bool = False) -> Ve
     stay = "call" if record["objects"] and 2 * record["alive"] > record["objects"][-1][1] else "loop"
     in_time = not starts or stay == "call"  # threads that are told to end may do so after some more hits
     if objects >= 0.5 and retains is Retains.GROWING and not account["keyed"] and in_time:
-        said = f"what goes in at this line stays: {_objects(objects)} more at each of {record['hits']} hits"
+        said = f"what goes in at this line stays: {_several(objects, 'object')} more at each of {record['hits']} hits"
         return replace(base("growing", said + _assumptions(account, record), series), scope=stay)
     if record["into"]:
         return base("inconclusive", "what it goes into is not known", series)
@@ -105,7 +107,7 @@ def _delayed(record: dict[str, Any], series: Series) -> Verdict:
         return base("inconclusive", f"reached {record['hits']} times, and no object more stays at any", series)
     if record["alive"] > 0.5 * record["objects"][-1][1]:
         return base("inconclusive", "what goes in stays even when cycles have been collected", series)
-    said = f"{_objects(objects)} more at each of {record['hits']} hits, until the cyclic collector runs"
+    said = f"{_several(objects, 'object')} more at each of {record['hits']} hits, until the cyclic collector runs"
     return base("delayed", said, series)
 
 
@@ -153,11 +155,11 @@ def _scope(series: Series) -> str:
     return "call" if series.growth("bytes", "left") > judge.SMALL or series.growth("nodes", "left") >= 0.5 else "loop"
 
 
-def _objects(count: float) -> str:
-    return f"{judge.number(count)} object{'s' * (round(count, 1) != 1)}"
+def _several(count: float, kind: str) -> str:
+    """`1 thread`, `1.5 threads`, `2 processes`"""
+    return f"{judge.number(count)} {kind}{('es' if kind.endswith('s') else 's') * (round(count, 1) != 1)}"
 
 
 def stand_ins(size: float) -> str:
     """Bytes of stand-ins say nothing: how many of them there are does."""
-    count = size / PAYLOAD
-    return f"{judge.number(count)} stand-in tensor{'s' * (round(count, 1) != 1)}"
+    return _several(size / PAYLOAD, "stand-in tensor")

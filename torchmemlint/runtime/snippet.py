@@ -112,7 +112,7 @@ def _timed(project: Project, calls: Callable[[], None], cycles: bool = False) ->
             project.account.late = True
         if collects:
             gc.enable()
-        project.account.running = project.tasks.left()
+        project.account.threads, project.account.processes = project.tasks.left()
         project.tasks.end()
 
     return main

@@ -213,10 +213,12 @@ class Tasks:
             signal.setitimer(signal.ITIMER_REAL, 0)
             self._left -= time.monotonic() - began
 
-    def left(self) -> int:
-        """How many of its threads and processes go on, once those had time to end that were told to."""
+    def left(self) -> tuple[int, int]:
+        """How many of its threads go on, and of its processes, once those had time to end that were told to."""
         self._settle()
-        return len(self._own())
+        own = self._own()
+        processes = sum(isinstance(one, Process) for one in own)
+        return len(own) - processes, processes
 
     def end(self) -> None:
         """Have its loops and waits end."""
