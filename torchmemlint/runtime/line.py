@@ -42,20 +42,34 @@ def judged_line(series: Series, retains: Retains, *, starts: bool = False) -> Ve
         return base("refuted", stops, series)
     if retains is Retains.DELAYED:
         return _delayed(record, series)
+    stays = _tasks(series, record, starts=starts) or _tensors(series, record, retains)
+    return stays or _objects(series, record, retains, starts=starts) or _let_go(series, record, retains)
+
+
+def _tasks(series: Series, record: dict[str, Any], *, starts: bool) -> Verdict | None:
+    """Threads and processes that go on."""
+    account = series.last["account"]
     threads, processes = (series.rate([run["account"][kind] for run in series.runs]) for kind in _TASKS)
-    if threads + processes >= 0.5 and account["cut"]:
+    if threads + processes < 0.5:
+        return None
+    if account["cut"]:
         said = "a thread goes on, and a loop that may read what it gives was ended after a few turns"
         return base("inconclusive", said, series)
-    if starts and threads + processes >= 0.5:
-        kind, count = ("process", processes) if processes > threads else ("thread", threads)
-        said = f"what is started at this line goes on: {_several(count, kind)} more at each of {record['hits']} hits"
-        return replace(base("growing", said + _assumptions(account, record), series), scope="call")
+    if not starts:
+        return None
+    kind, count = ("process", processes) if processes > threads else ("thread", threads)
+    said = f"what is started at this line goes on: {_several(count, kind)} more at each of {record['hits']} hits"
+    return replace(base("growing", said + _assumptions(account, record), series), scope="call")
+
+
+def _tensors(series: Series, record: dict[str, Any], retains: Retains) -> Verdict | None:
+    """Tensors that stay, more of them at each hit or a constant amount."""
+    account = series.last["account"]
     path = judge.paths(series).get("0", ())
-    own = judge.own_growth(record)
-    if own is not None and (own[0] >= PAYLOAD / 4 or own[1] >= 0.5):
+    size, nodes = judge.own_growth(record) or (0.0, 0.0)
+    if size >= PAYLOAD / 4 or nodes >= 0.5:
         if account["keyed"] or any("key of" in label or judge.UNKNOWN_KEY in label for label in path):
             return base("inconclusive", "whether the keys that it stores under come again is not known", series)
-        size, nodes = own
         kept = [stand_ins(size)] if size >= PAYLOAD / 4 else []
         kept += [f"{judge.number(nodes)} autograd nodes"] if nodes >= 0.5 else []
         said = f"what goes in at this line stays: {' and '.join(kept)} more at each of {record['hits']} hits"
@@ -63,15 +77,27 @@ def judged_line(series: Series, retains: Retains, *, starts: bool = False) -> Ve
         figures = {"bytes_per_step": round(size), "nodes_per_step": round(nodes, 2)}
         return replace(verdict, **figures, path=path, scope=_scope(series))  # type: ignore[arg-type]
     held = int(record.get("held", 0))
-    if retains is Retains.HELD and held >= PAYLOAD:
-        said = f"{stand_ins(held)} that went in at this line are alive at the end"
-        return replace(base("held", said + _assumptions(account, record), series), held_bytes=held, path=path)
-    objects = judge.rising(record["objects"])
-    stay = "call" if record["objects"] and 2 * record["alive"] > record["objects"][-1][1] else "loop"
-    in_time = not starts or stay == "call"  # threads that are told to end may do so after some more hits
-    if objects >= 0.5 and retains is Retains.GROWING and not account["keyed"] and in_time:
-        said = f"what goes in at this line stays: {_several(objects, 'object')} more at each of {record['hits']} hits"
-        return replace(base("growing", said + _assumptions(account, record), series), scope=stay)
+    if retains is not Retains.HELD or held < PAYLOAD:
+        return None
+    said = f"{stand_ins(held)} that went in at this line are alive at the end"
+    return replace(base("held", said + _assumptions(account, record), series), held_bytes=held, path=path)
+
+
+def _objects(series: Series, record: dict[str, Any], retains: Retains, *, starts: bool) -> Verdict | None:
+    """Objects without a tensor that stay."""
+    objects, account = judge.rising(record["objects"]), series.last["account"]
+    if objects < 0.5 or retains is not Retains.GROWING or account["keyed"]:
+        return None
+    scope = "call" if 2 * record["alive"] > record["objects"][-1][1] else "loop"
+    if starts and scope == "loop":  # threads that are told to end may do so after some more hits
+        return None
+    said = f"what goes in at this line stays: {_several(objects, 'object')} more at each of {record['hits']} hits"
+    return replace(base("growing", said + _assumptions(account, record), series), scope=scope)
+
+
+def _let_go(series: Series, record: dict[str, Any], retains: Retains) -> Verdict:
+    """What is said where nothing was seen to stay."""
+    own = judge.own_growth(record)
     if record["into"]:
         return base("inconclusive", "what it goes into is not known", series)
     if record["opaque"]:
@@ -83,7 +109,7 @@ def judged_line(series: Series, retains: Retains, *, starts: bool = False) -> Ve
     if own is not None and own[0] > 0:
         said = f"reached {record['hits']} times, and of what goes in no more than {judge.readable(own[0])} a hit stay"
         return base("refuted" if own[0] <= judge.SMALL else "inconclusive", said, series)
-    unsure = _why_not_refuted(record, account) if retains is not Retains.PEAK else ""
+    unsure = _why_not_refuted(record, series.last["account"]) if retains is not Retains.PEAK else ""
     said = unsure or f"reached {record['hits']} times, and what goes in is let go again"
     return base("inconclusive" if unsure else "refuted", said, series)
 
