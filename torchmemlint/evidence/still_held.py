@@ -100,7 +100,7 @@ def still_held_beside(machine: Machine, program: Program) -> Iterator[StillHeld]
         held = held or (_optimizers_beside(owner, others) if gone else [])
         spared = _let_go_with(program, place) if held else set[str]()
         whose = _whose(place, note.site, name)
-        held = [other for other in held if not _is_told_to(following, f"{whose}.{other}")]
+        held = [other for other in held if not is_told_to(following, f"{whose}.{other}")]
         if moves_off(place.facts.body, f"{whose}.{name}"):
             continue
         if held and spared.isdisjoint(held):
@@ -113,7 +113,7 @@ def still_held_beside(machine: Machine, program: Program) -> Iterator[StillHeld]
                 yield StillHeld(note.site, f"{whose}.{name}", tuple(one for one, _ in local), local[0][1])
 
 
-def _is_told_to(following: tuple[Expr, ...], holder: str) -> bool:
+def is_told_to(following: tuple[Expr, ...], holder: str) -> bool:
     """Whether a holder is told afterwards to let go of things: `self.launcher.free_memory()`."""
     told = (call[2] for call in following if call[2][0] == m.ATTR and text(call[2][1]) == holder)
     return any(word in callee[2] for callee in told for word in _FREES)

@@ -15,6 +15,7 @@ from .contexts import keep, keep_in_element
 from .cycles import is_made_here, note_cycle, note_given_to_part, note_own_entry, note_part, note_way_back
 from .followed import note_following, owners
 from .frames import Frame, settles
+from .holders import note_cleared
 from .imagined import imagine_attribute, is_module_by_use
 from .linking import module_member
 from .machine import Machine
@@ -370,11 +371,14 @@ def note_dropped_part(machine: Machine, frame: Frame, owner: Obj, name: str, sit
     value = owner.fields.get(name, UNKNOWN)
     if any(type(atom) is Obj and atom.kind == "module" for atom in value):
         machine.note("dropped-part", site, frame, (owner, name, value))
+    note_cleared(machine, frame, value, site)
 
 
 def note_replaced_part(machine: Machine, frame: Frame, owner: Obj, name: str, value: Value, site: Site) -> None:
     """An attribute gets another module than it had: others of the object may still hold the one before."""
     before = owner.fields.get(name, UNKNOWN)
+    if all(type(atom) is Obj and atom.kind in CONTAINERS and not atom.fields for atom in value):
+        note_cleared(machine, frame, before, site)
     gone = tuple(atom for atom in before if type(atom) is Obj and atom.kind == "module" and atom.weight > 1)
     if gone and any(type(atom) is Obj and atom.kind == "module" and atom not in gone for atom in value):
         machine.note("replaced-part", site, frame, (owner, name, gone, value))

@@ -7,6 +7,7 @@ from ..facts.model import Site
 from .branching import gathering
 from .cycles import note_own_entry
 from .frames import Frame
+from .holders import note_cleared
 from .keys import UNSURE
 from .machine import Machine
 from .stores import errors_in, store
@@ -80,6 +81,7 @@ def container_method(
         machine.grow(frame, obj, args[1], site, "*", "keyed")
         return LIGHT
     if name == "clear":
+        note_cleared(machine, frame, (obj,), site)
         machine.reset(frame, obj, "*", "clear")
         _empty(machine, obj)
         return LIGHT

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..facts import knowledge
 from ..facts import model as m
-from ..facts.model import FunctionFacts
+from ..facts.model import FunctionFacts, Site
 from ..facts.program import targets
 from ..facts.walk import expressions_of, nodes, once, statements
 from .frames import Frame
@@ -26,6 +26,15 @@ def heavy_objects(value: Value) -> tuple[Obj, ...]:
     found: list[Obj] = []
     _gather(value, _DEPTH, found, set())
     return tuple(found)
+
+
+def note_cleared(machine: Machine, frame: Frame, table: Value, site: Site) -> None:
+    """A table of an object lets go of all its models: note these, and what else the object has then."""
+    tables = (atom for atom in table if type(atom) is Obj and atom.kind in CONTAINERS)
+    entries = (one for each in tables for part in each.fields.values() for one in part)
+    models = [one for one in entries if type(one) is Obj and one.kind == "module" and has_parameters(one)]
+    if models and isinstance(frame.receiver, Obj):
+        machine.note("cleared-models", site, frame, (models, tuple(frame.receiver.fields.items())))
 
 
 def held_by_key(value: Value) -> tuple[list[Tensor], list[Obj]]:

@@ -22,6 +22,8 @@ empties the cache, and forgets this one; or that `load()` sets, and `unload()`
 forgets in the same way. And a model that `setup()` makes, where
 `teardown()` empties the cache and lets go of nothing at all; or an object of
 which `cleanup()` takes one part out, and leaves its attribute with the rest.
+And a table of models that is cleared, where an attribute still has what was
+made around the last of them.
 
 ## Why it retains
 An optimizer refers to every parameter and, after its first step, to moments of
@@ -55,6 +57,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
+from ...evidence.cleared_tables import held_after_clearing
 from ...evidence.emptied import bound_while_emptied, emptied_while_held
 from ...evidence.forgotten import forgotten, undone
 from ...evidence.given_parts import held_by_locals, held_by_parts
@@ -164,6 +167,21 @@ def check(evidence: Evidence) -> Iterator[Report]:
                 ),
                 confidence=Confidence.MEDIUM,
                 value=f"the parameters of `{held.name}`",
+                holder=held.holders[0],
+                release=f"let go of `{names}` as well, before the cache is emptied",
+            )
+    for held in held_after_clearing(evidence.machine, evidence.program):
+        if held.site not in reported:
+            reported.add(held.site)
+            names = ", ".join(held.holders)
+            yield Report(
+                site=held.site,
+                message=(
+                    f"the table lets go of its models but `{names}` was made around one of them and still has it, so "
+                    f"emptying the cache gives none of that one back; let go of `{names}` as well"
+                ),
+                confidence=Confidence.MEDIUM,
+                value="the parameters of one of the models",
                 holder=held.holders[0],
                 release=f"let go of `{names}` as well, before the cache is emptied",
             )
