@@ -163,3 +163,48 @@ class Decoder(nn.Module):
 def test_a_state_that_each_pass_begins_anew(test: str) -> None:
     """The rounds of one pass go through time, as those of one training step do."""
     check(ATTENTION % test)
+
+
+VOICES = """
+class Voice(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.encoder, self.decoder = nn.Linear(64, 64), nn.Linear(64, 64)
+        self.voice = None
+
+    def prepare(self, clip):
+        self.voice = self.encoder({made})
+        return self.voice
+
+    def speak(self, text):
+        with torch.no_grad():
+            return self.decoder(text + self.voice).mean().item()
+
+class Server:
+    def __init__(self, model):
+        self.model, self.voices = model, {{}}
+
+    def use(self, name):
+        if name in self.voices:
+            self.model.voice = self.voices[name]
+            return
+        voice = self.model.prepare(torch.rand(64))
+        self.voices[name] = voice
+
+    def answer(self, text, name):
+        {use}
+        return self.model.speak(text)
+
+def main(steps):
+    server = Server(Voice())
+    for step in range(steps):
+        print(server.answer(torch.rand(64), f"voice {{step % 9}}"))
+"""
+
+
+def test_a_state_that_is_put_back_from_a_cache() -> None:
+    """It is what the module has made, and no later one is made of it."""
+    use = "with torch.no_grad(): self.use(name)"
+    check(VOICES.format(made="clip", use=use))
+    kept = VOICES.format(made="clip", use="self.use(name)")
+    check(kept.replace("self.voices[name] = voice\n", "self.voices[name] = voice  # TML102\n"))

@@ -95,6 +95,14 @@ class Derivation:
             seen.update(stack)
         return stack
 
+    def within(self, node: int) -> int:
+        """The node that a tensor had within the pass which returned it as it was: `return self.state`."""
+        for run in self.parents[node]:
+            for inner, outside in self.returned.get(run, {}).items():
+                if outside == node:
+                    return inner
+        return node
+
     def comes_from(self, node: int, places: Container[int]) -> bool:
         """Whether a tensor is one of these as it is, under whatever name and in whatever container."""
         return any(one in places for one in self.names_of(node))

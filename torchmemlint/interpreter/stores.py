@@ -398,7 +398,7 @@ def _alternatives(machine: Machine, nodes: list[int], owner: Obj | Frame, key: s
     derivation = machine.derivation
     seen = set(nodes)
     for node in (queue := list(nodes)):
-        label = derivation.labels.get(node)
+        label = derivation.labels.get(derivation.within(node))
         if label is not None and label[0] == "write" and label[1] is owner and label[2] == key:
             continue
         if node not in derivation.written:
