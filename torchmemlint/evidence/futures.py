@@ -37,8 +37,8 @@ def results_in_lists(machine: Machine, program: Program) -> Iterator[KeptResults
     submitted: dict[Site, tuple[str, frozenset[int]]] = {}
     for note in machine.plain:
         if note.kind == "submitted" and machine.is_home(note.site):
-            what, parts = _heavy_parts(machine, note.detail)
-            if not what and not note.detail and _loads(program, note):
+            what, parts = _heavy_parts(machine, note.detail.made)
+            if not what and not note.detail.made and _loads(program, note):
                 what, parts = "array", frozenset((_WHOLE,))
             if what:
                 submitted[note.site] = what, parts

@@ -153,11 +153,11 @@ def _waited_for(frame: Frame, site: Site) -> bool:
         put = next((call for call in calls(body) if call[1] == site), None)
         around = [loop for loop, inside in loops(body) if any(put == call for one in inside for call in calls_of(one))]
         root = (m.TEXT,) if put is None else root_of(put[2])
-        if put is not None and not around and _is_of_one_list(body, put) and any(_waits(call) for call in calls(body)):
+        if put is not None and not around and _is_of_one_list(body, put) and any(waits(call) for call in calls(body)):
             return True
         if any(loop[0] != m.FOR or loop[2] != root for loop in around):
             return False
-        if around and any(_waits(call) for call in calls(body)):
+        if around and any(waits(call) for call in calls(body)):
             return True
         site, at = at.call_site, at.caller
     return False
@@ -181,7 +181,7 @@ def _are_parts_of_one(frame: Frame, site: Site) -> bool:
             continue
         cut = loop[0] == m.FOR and last_name(loop[3]) == "range" and not params.isdisjoint(names_in(loop[3]))
         last = max(one[1] for one in inside)
-        return cut and any(call[1] > last and _waits(call) and call[2][2] == "get" for call in calls(frame.facts.body))
+        return cut and any(call[1] > last and waits(call) and call[2][2] == "get" for call in calls(frame.facts.body))
     return False
 
 
@@ -215,7 +215,7 @@ def _held_back(around: Iterable[tuple[Stmt, list[Stmt]]]) -> bool:
     for loop, every in around:
         short = [statement for one in every if _is_short_pause(one) for statement in (one, *one[3])]
         inside = [statement for statement in every if statement not in short]
-        if _begins_with_waiting(loop) or any(_waits(call) for statement in inside for call in calls_of(statement)):
+        if _begins_with_waiting(loop) or any(waits(call) for statement in inside for call in calls_of(statement)):
             return True
         for statement, tests in with_tests(next(blocks(loop))):
             sleeps = statement in inside and any(last_name(call[2]) == "sleep" for call in calls_of(statement))
@@ -227,7 +227,7 @@ def _held_back(around: Iterable[tuple[Stmt, list[Stmt]]]) -> bool:
 def _begins_with_waiting(loop: Stmt) -> bool:
     """`while (job := jobs.get()) is not None:`, `for job in iter(jobs.get, None):`; not `while not stop.wait(1):`"""
     if loop[0] == m.WHILE:
-        return any(_waits(call) and call[2][2] in _TAKES for call in calls_of(loop))
+        return any(waits(call) and call[2][2] in _TAKES for call in calls_of(loop))
     rounds = loop[3]
     asks = rounds[3][0] if rounds[0] == m.CALL and rounds[2] == (m.NAME, "iter") and len(rounds[3]) == 2 else rounds
     return bool(asks[0] == m.ATTR and asks[2] in _TAKES)
@@ -247,7 +247,7 @@ def _is_short(sleep: Expr) -> bool:
     return len(sleep) == 5 and sleep[3] == ((m.TEXT,),)
 
 
-def _waits(call: Expr) -> bool:
+def waits(call: Expr) -> bool:
     if call[2][0] != m.ATTR:
         return False
     # `jobs.get()`, `jobs.get(True, 0.1)`: whoever finds none goes on without; `table.get(key)` takes nothing
@@ -270,7 +270,7 @@ def _answered(frame: Frame, site: Site) -> bool:
     beside = {short.get(queue, queue) for queue in puts}
     functions = [member for value in receiver.cls.members.values() for member in value if type(member) is Function]
     return any(
-        _waits(call) and call[2][2] == "get" and _is_own(call[2][1]) and call[2][1] not in beside | queues
+        waits(call) and call[2][2] == "get" and _is_own(call[2][1]) and call[2][1] not in beside | queues
         for one in functions
         for call in calls(one.facts.body)
         if not _looks_first(one.facts.body, call)
@@ -302,7 +302,7 @@ def _waits_for_what_it_put(frame: Frame, site: Site) -> bool:
         for part in expressions_of(one) if one[1] > site else ():
             if part[0] == m.AWAIT and part[1] in given:
                 return True
-            if part[0] == m.CALL and len(part) == 5 and _waits(part) and root_of(part[2]) in given:
+            if part[0] == m.CALL and len(part) == 5 and waits(part) and root_of(part[2]) in given:
                 return True
     return False
 

@@ -49,6 +49,15 @@ class Kept(NamedTuple):
     key_kind: str = ""  # of `container[key] = value`, see holders.py
 
 
+class Submitted(NamedTuple):
+    """What an executor or pool is handed to run, and what it gives: the detail of `submitted`."""
+
+    made: Value
+    pool: Obj | None = None
+    target: Value = UNKNOWN
+    given: tuple[Value, ...] = ()
+
+
 def keep(machine: Machine, frame: Frame, owner: Obj | Frame, key: str, value: Value, how: str, site: Site) -> None:
     """Note what reaches a place while a worker runs."""
     context = machine.context

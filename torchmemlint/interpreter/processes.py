@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from ..facts.model import Site
-from .contexts import Context, in_worker, items_of
+from .contexts import Context, Submitted, in_worker, items_of
 from .frames import Frame
 from .machine import Machine
 from .values import COUNT, FREE, LIGHT, UNKNOWN, Const, Kwargs, Light, Obj, Value, constant
@@ -75,7 +75,7 @@ def pool_method(
     if name == "apply_async" and made and "callback" in kwargs and not _has_graph(machine, made):
         machine.call(frame, kwargs["callback"], [made], {}, site)  # in this process [docs: multiprocessing.pool]
     if name in ("submit", "schedule", "apply_async", "map_async", "starmap_async"):
-        machine.note("submitted", site, frame, made)
+        machine.note("submitted", site, frame, Submitted(made, obj, target, tuple(given)))
         return (machine.allocate(frame, ("future", site), "future"),)
     return _results(machine, frame, obj, name, made, site)
 

@@ -10,7 +10,7 @@ from ..facts.knowledge import MODEL_NAMES
 from ..facts.model import Site
 from ..facts.walk import call_at, last_name
 from .branching import begin_round, loop_at
-from .contexts import Context, in_worker, items_of, kind_of_worker, receiver_of
+from .contexts import Context, Submitted, in_worker, items_of, kind_of_worker, receiver_of
 from .frames import Frame
 from .imagined import imagined_module
 from .machine import Machine
@@ -201,7 +201,7 @@ def run_in_thread(
         if name in _WAITED_FOR and "$pool" in obj.fields:
             return made if name == "apply" else _results(machine, frame, made, site)
         future = machine.allocate(frame, ("future", site), "future")
-        machine.note("submitted", site, frame, made)
+        machine.note("submitted", site, frame, Submitted(made, obj, args[0], tuple(given)))
         machine.put(future.fields, "*", made)
         machine.put(future.fields, "$executed", LIGHT)
         return (future,)
@@ -231,7 +231,7 @@ def submit(machine: Machine, frame: Frame, name: str, args: list[Value], kwargs:
     if pools:
         return pool_method(machine, frame, pools[0], "submit", given, {}, site)
     made = in_thread(machine, frame, given[0], given[1:], site)
-    machine.note("submitted", site, frame, made)
+    machine.note("submitted", site, frame, Submitted(made))
     for atom in future:
         machine.put(atom.fields, "*", made)
     return future

@@ -5,7 +5,9 @@ Reports `put` of a tensor or array, in a loop, into a `queue.Queue()` or
 `multiprocessing.Queue()` without `maxsize`, or with a default of 0 for it,
 where the other end is in another thread or process. If a class of another file
 does so, the call that makes it is reported. Likewise a `deque()` that a thread
-fills, others take from, and whose length keeps the thread from nothing.
+fills, others take from, and whose length keeps the thread from nothing. And a
+loop over a stream that submits each tensor it has made to at most four workers
+of a pool, which compress or resample it.
 
 ## Why it retains
 A queue without a limit takes whatever the producer has. If the consumer is
@@ -37,6 +39,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
+from ...evidence.backlogs import backlogs
 from ...evidence.queues import Put, unbounded_puts
 from ...facts.model import file_of
 from ...finding import Confidence, Remedy, Retains
@@ -71,6 +74,19 @@ def check(evidence: Evidence) -> Iterator[Report]:
             remedy=Remedy("add-argument", "maxsize=8", sure=False) if put.put == put.site else None,
             remedy_site=put.made,
             said_by=put.put if file_of(put.put) != file_of(put.site) else None,
+        )
+    for ahead in backlogs(evidence.machine, evidence.program):
+        yield Report(
+            site=ahead.site,
+            message=(
+                f"nothing holds back the loop that hands its tensors to `{ahead.work}`: while `{ahead.slow}` takes "
+                "longer than a round, all in between wait in the pool, whose queue has no limit; wait for an earlier "
+                "one first, or acquire a semaphore that each releases when it is done"
+            ),
+            confidence=Confidence.MEDIUM,
+            value="tensors that wait for a worker",
+            holder="the queue of the pool",
+            release="wait until few are left before the next one is submitted",
         )
 
 
