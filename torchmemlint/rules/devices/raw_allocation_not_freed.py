@@ -13,12 +13,16 @@ them anew for each call.
 So are objects that own such a pointer, or the lists of them that a helper
 makes, where the function that has them made at each call never calls what frees
 them.
-So is Numba's `defer_cleanup()` around a loop that allocates.
+So is Numba's `defer_cleanup()` around a loop that allocates. And a function
+that lets go of arrays of CuPy and then empties torch's cache, where nothing
+empties the memory pool of CuPy.
 
 ## Why it retains
 A raw pointer is an integer: nothing is freed when the name goes. An owned
 buffer, such as PyCUDA's `DeviceAllocation`, frees itself when its last
-reference goes; a list on `self` that only grows is such a reference.
+reference goes; a list on `self` that only grows is such a reference. CuPy's
+arrays go to a pool of CuPy's own, and `torch.cuda.empty_cache()` gives back what
+torch has cached: to torch that memory is in use until `free_all_blocks()`.
 
 ## When it is fine
 - A `DeviceAllocation` or array in a local variable: it goes with its frame.
@@ -30,6 +34,7 @@ Allocate once and reuse the buffer; or wrap the pointer in an object that frees
 it, used by `with`.
 
 ## References
+- CuPy documentation, "Memory Management": the pool holds freed blocks.
 - PyCUDA documentation, `pycuda.driver.DeviceAllocation`: "Once this object is
   deleted, its associated device memory is freed"; CUDA runtime API, `cudaFree`.
 - Bytes per call: measured by this rule's fixtures on a GPU, with PyTorch and
@@ -41,6 +46,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
+from ...evidence.foreign_pools import kept_by_pool
 from ...finding import Confidence, Remedy, Retains
 from ...lexical.allocations import not_freed
 from ...lexical.device_owners import ALLOCATIONS, MEMORY, LeftOnDevice, left_on_device
@@ -59,6 +65,22 @@ def check(evidence: Evidence) -> Iterator[Report]:
     for left in evidence.across(left_on_device, *ALLOCATIONS):
         if left.owner.what == MEMORY:
             yield _left(left)
+    for pool in kept_by_pool(evidence.machine, evidence.program):
+        names = ", ".join(pool.names[:3])
+        yield Report(
+            site=pool.site,
+            message=(
+                f"`{names}` went back to CuPy's memory pool, which keeps the blocks for CuPy alone: this empties "
+                "torch's own cache and gives none of them back; call "
+                "`cupy.get_default_memory_pool().free_all_blocks()`"
+            ),
+            confidence=Confidence.MEDIUM,
+            retains=Retains.CACHED,
+            value=f"the blocks of `{names}`",
+            holder="CuPy's memory pool",
+            release="`cupy.get_default_memory_pool().free_all_blocks()`",
+            related=((pool.gone, "goes here"),),
+        )
     for slip in not_freed(evidence.program):
         if slip.kind == "deferred":
             yield _deferred(slip)
