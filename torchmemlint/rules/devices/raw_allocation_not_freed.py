@@ -21,8 +21,8 @@ empties the memory pool of CuPy.
 A raw pointer is an integer: nothing is freed when the name goes. An owned
 buffer, such as PyCUDA's `DeviceAllocation`, frees itself when its last
 reference goes; a list on `self` that only grows is such a reference. CuPy's
-arrays go to a pool of CuPy's own, and `torch.cuda.empty_cache()` gives back what
-torch has cached: to torch that memory is in use until `free_all_blocks()`.
+arrays go to a pool of CuPy's own, and `torch.cuda.empty_cache()` gives back
+what torch has cached: to torch that memory is in use until `free_all_blocks()`.
 
 ## When it is fine
 - A `DeviceAllocation` or array in a local variable: it goes with its frame.
