@@ -130,4 +130,6 @@ def test_growth_from_reset_to_reset() -> None:
     sparse = [(hit, 0, 7 * (hit % 48 + 1)) for hit in range(24, 1152, 32)]
     assert judge.own_growth({"samples": dense + sparse}) == (0.0, 7.0)
     flat = [(hit, 0, 56) for hit in range(1, 9)]
+    ring = [(hit, 0, 7 * min(hit, 16)) for hit in (*range(1, 9), *range(12, 140, 4))]
+    assert judge.own_growth({"samples": ring}) == (0.0, 0.0)
     assert judge.own_growth({"samples": flat + [(hit, 0, 56) for hit in range(24, 1152, 32)]}) == (0.0, 0.0)

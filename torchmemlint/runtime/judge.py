@@ -14,6 +14,7 @@ from typing import Any
 from ..finding import Retains, Verdict
 
 UNKNOWN_KEY = "[?]"  # in a path: an item under a stand-in, of which it is not known whether it comes again
+_LEVEL = 0.9  # share of the highest that a level may differ by
 SMALL = 64  # bytes per step that a program may keep on purpose: a number or two
 HELD = 1 << 20  # bytes held from which on they matter by themselves
 HELD_SHARE = 0.01  # or this share of the peak
@@ -286,10 +287,19 @@ def rising(points: Sequence[tuple[int, int]]) -> float:
     """The slope of the longest stretch without a reset of which each third lies above the one before; else 0.
 
     A sum that is reset each epoch is growth inside the epoch, not a bounded buffer: the series is cut at a reset. So
-    is a list of a function that is called again and again.
+    is a list of a function that is called again and again. What comes to a level and stays there has been filled.
     """
-    slopes = map(_slope, sorted(_stretches(points), key=len, reverse=True))
+    stretches = _stretches(points)
+    grown = [one for number, one in enumerate(stretches) if not _fills_up(one, stretches[number + 1 :])]
+    slopes = map(_slope, sorted(grown, key=len, reverse=True))
     return next((slope for slope in slopes if slope), 0.0)
+
+
+def _fills_up(stretch: Sequence[tuple[int, int]], later: Sequence[Sequence[tuple[int, int]]]) -> bool:
+    """Whether all that comes later is no lower than where this ends, and rises no more: a ring, a few running sums."""
+    values = [value for one in later for _, value in one]
+    tail = values[len(values) // 2 :]
+    return len(values) >= _FEW and min(values) >= _LEVEL * stretch[-1][1] and min(tail) >= _LEVEL * max(tail)
 
 
 def is_cut_short(points: Sequence[tuple[int, int]]) -> bool:
