@@ -126,3 +126,45 @@ def test_who_waits_gives_up(waits: str) -> None:
 )
 def test_nobody_gives_up_or_somebody_is_told(text: str) -> None:
     check(text)
+
+
+BOUND = """came = self.events[request].wait(timeout)
+        self.events.pop(request)
+        if not came:"""
+ASKED = """event = self.events.get(request)
+            if {test}:
+                continue
+            self.answers[request] = answer"""
+
+
+@pytest.mark.parametrize(
+    ("waits", "gives_up", "put"),
+    [
+        (BOUND, "raise TimeoutError(request)", PUT),
+        (BOUND, "return None", PUT),
+        (BOUND, "raise TimeoutError(request)", f"event = self.events.get(request)\n            {PUT}"),
+        (BOUND, "raise TimeoutError(request)", ASKED.format(test="self.model is None")),
+    ],
+)
+def test_what_the_wait_says_has_a_name(waits: str, gives_up: str, put: str) -> None:
+    text = broker(waits, gives_up, put)
+    check(text.replace(PUT, f"{PUT}  # TML311"))
+
+
+@pytest.mark.parametrize(
+    ("waits", "gives_up", "put"),
+    [
+        (
+            BOUND.replace("if not came", "answer = self.answers.pop(request, None)\n        if not came"),
+            "raise TimeoutError",
+            PUT,
+        ),
+        (BOUND, "self.answers.pop(request, None); raise TimeoutError", PUT),
+        (BOUND.replace(".wait(timeout)", ".wait()"), "raise TimeoutError", PUT),
+        (BOUND, "raise TimeoutError", ASKED.format(test="event is None")),
+        (BOUND, "raise TimeoutError", ASKED.format(test="not event")),
+        (BOUND, "raise TimeoutError", ASKED.format(test="request not in self.events")),
+    ],
+)
+def test_who_puts_it_there_is_told_or_the_answer_is_taken(waits: str, gives_up: str, put: str) -> None:
+    check(broker(waits, gives_up, put))

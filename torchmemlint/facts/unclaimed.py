@@ -52,7 +52,8 @@ def when_waited_for(facts: FileFacts, function: FunctionFacts, table: Expr) -> S
     takes = [(one, key) for one in statements(function.body) for place, key in taken(one) if place == table]
     if len(takes) != 1 or any(puts(one, table) and one[1] > takes[0][0][1] for one in statements(function.body)):
         return None
-    if not any(puts_anyway(other, table) for other in facts.functions if other is not function):
+    others = [other for other in facts.functions if other is not function and not _asks_first(other, table)]
+    if not any(puts_anyway(other, table) for other in others):
         return None
     take, key = takes[0]
     if any(one[0] == m.TRY and key[-1] in names_of(one[5]) for one in statements(function.body)):
@@ -116,6 +117,22 @@ def puts_anyway(function: FunctionFacts, table: Expr) -> bool:
     )
 
 
+def _asks_first(function: FunctionFacts, table: Expr) -> bool:
+    """Whether a function leaves, or goes on to the next one, before it puts anything there for which nobody waits."""
+    first = min((one[1] for one in statements(function.body) if puts(one, table)), default=-1)
+    leaving = (one for one in statements(function.body) if one[0] == m.IF and one[3] and one[3][-1][0] in m.LEAVES)
+    return any(one[1] < first and _finds_nobody(function.body, one[2]) for one in leaving)
+
+
+def _finds_nobody(body: Block, test: Expr) -> bool:
+    """`event = waiting.get(key)`, and then `if event is None: continue`; or `if key not in waiting: return`."""
+    if test[0] == m.COMPARE and test[1] == "NotIn":
+        return True
+    name = test[1] if test[0] == m.NOT else test[2] if test[:2] == (m.COMPARE, "Is") else test
+    looked_up = (one[3] for one in statements(body) if one[0] == m.ASSIGN and one[2] == (name,))
+    return any(value[0] == m.CALL and last_name(value[2]) in ("get", "pop") and value[3] for value in looked_up)
+
+
 def _given_up(body: Block, table: Expr, key: Expr) -> Iterator[Block]:
     """What is done where the waiting ends without an answer: `if left <= 0: raise` in `while key not in table`, `if not
     event.wait(timeout): return None`, or where the time limit of a `try` is over."""
@@ -123,11 +140,17 @@ def _given_up(body: Block, table: Expr, key: Expr) -> Iterator[Block]:
         if one[0] == m.WHILE and one[2][:4] == (m.COMPARE, "NotIn", key, table):
             yield from (inner[3] for inner in statements(one[3]) if inner[0] == m.IF and inner[3][-1][0] in _LEAVES)
         elif one[0] == m.IF and one[3] and one[3][-1][0] in _LEAVES and one[2][0] == m.NOT:
-            waited = one[2][1]
+            waited = _as_bound(body, one[2][1], one[1])
             if waited[0] == m.CALL and last_name(waited[2]) in _WAITS and (waited[3] or waited[4]):
                 yield one[3]
         elif one[0] == m.TRY and any(last_name(call[2]) == "wait_for" for call in calls(one[2])):
             yield from (clause for kind, _, clause in one[3] if clause[-1][0] in _LEAVES and _is_over(kind))
+
+
+def _as_bound(body: Block, name: Expr, before: Site) -> Expr:
+    """What a name was bound to: `came = event.wait(timeout)`."""
+    bound = [one[3] for one in statements(body) if one[0] == m.ASSIGN and one[2] == (name,) and one[1] < before]
+    return bound[0] if len(bound) == 1 and name[0] == m.NAME else name
 
 
 def _after_polling(facts: FileFacts, function: FunctionFacts, take: Stmt, key: Expr) -> Iterator[Block]:
