@@ -100,6 +100,35 @@ def test_each_finding_has_its_own_holder(write: Write, run: Run) -> None:
     assert paths == {13: "local 'total'.value", 14: "local 'outputs'[*]"}
 
 
+BEGUN_EMPTY = """\
+import torch
+
+class Streams:
+    def __init__(self):
+        self.kept = {}
+
+    def open(self, name):
+        self.kept[name] = torch.zeros(1, 0)
+
+    def read(self, name, rows):
+        self.kept[name] = torch.cat([self.kept[name], rows], 1)
+
+def main(steps):
+    streams = Streams()
+    for step in range(steps):
+        streams.open(f"stream {step}")
+        streams.read(f"stream {step}", torch.rand(1, 500))
+"""
+
+
+def test_an_empty_tensor_says_nothing_of_what_replaces_it(write: Write, run: Run) -> None:
+    write("streams.py", BEGUN_EMPTY)
+    code, findings = verify(run, "--entry", "streams.py::main")
+    said = {finding["location"]["row"]: finding["verdict"] for finding in findings if finding["code"] != "runtime"}
+    assert code == 1 and "growing" in {verdict["status"] for verdict in said.values()}, said
+    assert "refuted" not in {verdict["status"] for verdict in said.values()}, said
+
+
 def test_line_that_runs_in_workers(write: Write, run: Run) -> None:
     write("pages.py", POOL)
     for _ in range(3):  # pages of a child are counted by the system, on a busy machine also those of others

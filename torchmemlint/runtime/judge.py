@@ -254,6 +254,8 @@ def verdict(series: Series, site: int, retains: Retains | None, whole: Growth, *
     if record["hits"] < _FEW and retains is Retains.GROWING and own is None:
         few = f"the flagged line was reached {record['hits']} times: too few to tell growth"
         return Verdict("inconclusive", reason=few, **base)
+    if record.get("tensors") and own is not None and not any(size or nodes for _, size, nodes in record["samples"]):
+        return Verdict("inconclusive", reason="only empty tensors went in here: what replaces them may stay", **base)
     return Verdict("refuted", reason=_refuted(record, whole), bytes_per_step=0, nodes_per_step=0, **base)
 
 
