@@ -129,6 +129,40 @@ def test_an_empty_tensor_says_nothing_of_what_replaces_it(write: Write, run: Run
     assert "refuted" not in {verdict["status"] for verdict in said.values()}, said
 
 
+LEFT_RUNNING = """\
+import threading
+import time
+import torch
+
+class Reader:
+    def __init__(self):
+        self.seen = torch.ones(1)
+        self.thread = threading.Thread(target=self.serve, daemon=True)
+        self.thread.start()
+
+    def serve(self):
+        {head}
+            time.sleep(0.01)
+
+def main(steps):
+    for step in range(steps):
+        Reader()
+"""
+
+
+def test_threads_that_go_on(write: Write, run: Run) -> None:
+    write("reader.py", LEFT_RUNNING.replace("{head}", "while True:"))
+    code, (finding,) = verify(run, "--entry", "reader.py::main")
+    assert (code, finding["code"], finding["verdict"]["status"]) == (1, "TML505", "growing")
+    assert finding["verdict"]["reason"] == "1 thread more per step"
+    write("reader.py", LEFT_RUNNING.replace("{head}", "while self.seen:"))
+    code, (finding,) = verify(run, "--entry", "reader.py::main")
+    assert (finding["name"], finding["verdict"]["status"]) == ("unflagged-growth", "growing")
+    assert "1 thread more per step, seen at the entry; no rule reports it" in finding["verdict"]["reason"]
+    write("reader.py", LEFT_RUNNING.replace("{head}", "for _ in range(0):"))
+    assert verify(run, "--entry", "reader.py::main") == (0, [])
+
+
 def test_line_that_runs_in_workers(write: Write, run: Run) -> None:
     write("pages.py", POOL)
     for _ in range(3):  # pages of a child are counted by the system, on a busy machine also those of others

@@ -14,6 +14,7 @@ from .client import Answer, Server
 from .judge import Growth, Series
 
 _DELAYED = 64 << 10  # bytes per step in cycles from which on they are worth a word that no rule said
+ABOUT_TASKS = frozenset({"TML408", "TML505"})  # rules about threads and processes that go on
 UNFLAGGED = "unflagged-growth"  # the name of growth at a place that no rule reported
 
 
@@ -48,7 +49,8 @@ def verify(entry: Entry, findings: Sequence[Finding], server: Server, steps: int
     alone = (own or _suspects(findings, series, whole)) - own
     judged = []
     for number, finding in enumerate(findings):
-        verdict = judge.verdict(series, number, finding.retains, whole, alone=number in alone)
+        starts = finding.code in ABOUT_TASKS
+        verdict = judge.verdict(series, number, finding.retains, whole, alone=number in alone, starts=starts)
         if number in alone and finding.retains is Retains.GROWING and verdict.status == "refuted":
             verdict = program.copies(verdict, series)
         if finding.retains is Retains.PEAK and verdict.status in ("refuted", "growing"):
@@ -56,7 +58,8 @@ def verify(entry: Entry, findings: Sequence[Finding], server: Server, steps: int
         reached = verdict.status != "inconclusive" or series.last["sites"].get(str(number), {}).get("hits")
         if reached or finding in _of(entry, findings):
             judged.append(replace(finding, verdict=verdict))
-    if (whole.any or whole.delayed > _DELAYED) and not any(one.verdict and one.verdict.confirmed for one in judged):
+    grows = whole.any or whole.threads >= 0.5 or whole.delayed > _DELAYED
+    if grows and not any(one.verdict and one.verdict.confirmed for one in judged):
         judged.append(_unflagged(entry, series, whole))
     return judged
 
@@ -225,8 +228,9 @@ def _unflagged(entry: Entry, series: Series, whole: Growth) -> Finding:
     made = max(whole.sites, key=lambda site: whole.sites[site], default=f"{os.path.abspath(entry.file)}:1")
     file, _, row = made.rpartition(":")
     place = Location(int(row) or 1, 1)
-    status = "growing" if whole.any else "delayed"
-    said = whole.said() if whole.any else f"{judge.readable(whole.delayed)} more per step until the collector runs"
+    grows = bool(whole.any or whole.threads)
+    delayed = f"{judge.readable(whole.delayed)} more per step until the collector runs"
+    status, said = ("growing", whole.said()) if grows else ("delayed", delayed)
     verdict = Verdict(
         status,
         "observed",

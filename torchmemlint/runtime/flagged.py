@@ -13,7 +13,7 @@ from pathlib import Path
 
 from ..finding import Finding, Retains, Verdict
 from .client import Server
-from .entry import site
+from .entry import ABOUT_TASKS, site
 from .judge import Series
 from .line import PAYLOAD, base, judged_line, limit_ahead, stand_ins
 
@@ -22,7 +22,6 @@ _MOST_STEPS = 256  # for a limit that the first runs have not come to
 _CALLED = "called from here"  # what the linter says of a place that leads to the flagged one
 # rules that are wrong where what goes in at the line is let go: others hang on who else comes by, and with what
 _ABOUT_THE_LINE = frozenset("TML101 TML102 TML105 TML108 TML110 TML201 TML204 TML206 TML310".split())
-_ABOUT_TASKS = frozenset({"TML408", "TML505"})  # ... about threads and processes that go on
 _ABOUT_A_DEVICE = frozenset({"TML310"})  # ... where what is moved to the host is no matter
 _LOWER = 2  # stand-in tensors by which a peak must be lower: sizes of stand-ins say nothing about shares of it
 
@@ -167,7 +166,7 @@ class _Runs:
         return verdict, series
 
     def line(self, series: Series, retains: Retains) -> Verdict:
-        return judged_line(series, retains, starts=self._finding.code in _ABOUT_TASKS)
+        return judged_line(series, retains, starts=self._finding.code in ABOUT_TASKS)
 
     def series(self, source: str | None = None, moved: int = 0, no_grad: bool = False) -> tuple[Series | None, str]:
         """N and 2N steps; or the reason why there are none."""

@@ -86,6 +86,7 @@ class Growth:
     fds: float = 0.0
     shm: float = 0.0
     child: float = 0.0
+    threads: float = 0.0  # that go on a second after the entry's return; never why a finding about bytes is true
     delayed: float = 0.0  # bytes per step that a collection frees
     scope: str = "call"  # there when the entry returns, or only inside a loop of it
     where: str = ""  # the function at whose return it was seen
@@ -109,6 +110,8 @@ class Growth:
             parts.append(f"{readable(self.shm)} of shared memory")
         if self.child:
             parts.append(f"{readable(self.child)} private to child processes")
+        if self.threads:
+            parts.append(several(self.threads, "thread"))
         return " and ".join(parts) + " more per step" if parts else "nothing grows"
 
 
@@ -126,6 +129,7 @@ def growth(series: Series, *, within: bool = True) -> Growth:
         fds=fds if fds >= 0.25 else 0.0,
         shm=shm if shm >= _SHM_BYTES else 0.0,
         child=child,
+        threads=max(series.growth("threads", "left") if series.last["left"] else 0.0, 0.0),
         delayed=before - size if before - size > SMALL else 0.0,
         scope="call" if left > SMALL or size > SMALL or nodes >= 0.5 else "loop",
         where="the entry",
@@ -204,8 +208,12 @@ def _within(series: Series, found: Growth) -> Growth:
 # --- one finding ------------------------------------------------------------------------------------
 
 
-def verdict(series: Series, site: int, retains: Retains | None, whole: Growth, *, alone: bool) -> Verdict:
-    """The verdict on one finding. `alone`: no other finding's own values explain what the program does."""
+def verdict(
+    series: Series, site: int, retains: Retains | None, whole: Growth, *, alone: bool, starts: bool = False
+) -> Verdict:
+    """The verdict on one finding. `alone`: no other finding's own values explain what the program does. `starts`: it is
+    about threads or processes that go on.
+    """
     record = series.last["sites"].get(str(site), {"hits": 0, "samples": []})
     base: dict[str, Any] = {
         "tier": "observed",
@@ -242,6 +250,8 @@ def verdict(series: Series, site: int, retains: Retains | None, whole: Growth, *
         return Verdict("delayed", reason=said, bytes_per_step=round(whole.delayed), **base)
     if whole.any and alone:
         return Verdict("growing", reason=f"{whole.said()}, seen at {whole.where}", **figures(whole), **base)
+    if starts and whole.threads >= 0.5:
+        return Verdict("growing", reason=f"{several(whole.threads, 'thread')} more per step", scope="call", **base)
     left = int(series.last["left"]["bytes"])
     if alone and left >= _matters(series):
         said = f"{readable(left)} are still alive after the call"
@@ -254,6 +264,10 @@ def verdict(series: Series, site: int, retains: Retains | None, whole: Growth, *
     if record["hits"] < _FEW and retains is Retains.GROWING and own is None:
         few = f"the flagged line was reached {record['hits']} times: too few to tell growth"
         return Verdict("inconclusive", reason=few, **base)
+    plain = retains is Retains.GROWING and 0 < record.get("given", 0) == record.get("plain", 0)
+    if not record.get("tensors") and not plain:  # but for numbers and text, that no tensor went in says nothing
+        nothing = f"reached {record['hits']} times, and no tensor went in at this line"
+        return Verdict("inconclusive", reason=nothing, **base)
     if record.get("tensors") and own is not None and not any(size or nodes for _, size, nodes in record["samples"]):
         return Verdict("inconclusive", reason="only empty tensors went in here: what replaces them may stay", **base)
     return Verdict("refuted", reason=_refuted(record, whole), bytes_per_step=0, nodes_per_step=0, **base)
@@ -369,6 +383,11 @@ def readable(size: float) -> str:
         if abs(size) >= 10 * factor or (unit != "KiB" and abs(size) >= factor):
             return f"{size / factor:.1f} {unit}"
     return f"{size:.0f} B"
+
+
+def several(count: float, kind: str) -> str:
+    """`1 thread`, `1.5 threads`, `2 processes`"""
+    return f"{number(count)} {kind}{('es' if kind.endswith('s') else 's') * (round(count, 1) != 1)}"
 
 
 def number(value: float) -> str:

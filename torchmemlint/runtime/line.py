@@ -58,7 +58,7 @@ def _tasks(series: Series, record: dict[str, Any], *, starts: bool) -> Verdict |
     if not starts:
         return None
     kind, count = ("process", processes) if processes > threads else ("thread", threads)
-    said = f"what is started at this line goes on: {_several(count, kind)} more at each of {record['hits']} hits"
+    said = f"what is started at this line goes on: {judge.several(count, kind)} more at each of {record['hits']} hits"
     return replace(base("growing", said + _assumptions(account, record), series), scope="call")
 
 
@@ -91,7 +91,7 @@ def _objects(series: Series, record: dict[str, Any], retains: Retains, *, starts
     scope = "call" if 2 * record["alive"] > record["objects"][-1][1] else "loop"
     if starts and scope == "loop":  # threads that are told to end may do so after some more hits
         return None
-    said = f"what goes in at this line stays: {_several(objects, 'object')} more at each of {record['hits']} hits"
+    said = f"what goes in at this line stays: {judge.several(objects, 'object')} more at each of {record['hits']} hits"
     return replace(base("growing", said + _assumptions(account, record), series), scope=scope)
 
 
@@ -133,7 +133,7 @@ def _delayed(record: dict[str, Any], series: Series) -> Verdict:
         return base("inconclusive", f"reached {record['hits']} times, and no object more stays at any", series)
     if record["alive"] > 0.5 * record["objects"][-1][1]:
         return base("inconclusive", "what goes in stays even when cycles have been collected", series)
-    said = f"{_several(objects, 'object')} more at each of {record['hits']} hits, until the cyclic collector runs"
+    said = f"{judge.several(objects, 'object')} more at each of {record['hits']} hits, until the cyclic collector runs"
     return base("delayed", said, series)
 
 
@@ -181,11 +181,6 @@ def _scope(series: Series) -> str:
     return "call" if series.growth("bytes", "left") > judge.SMALL or series.growth("nodes", "left") >= 0.5 else "loop"
 
 
-def _several(count: float, kind: str) -> str:
-    """`1 thread`, `1.5 threads`, `2 processes`"""
-    return f"{judge.number(count)} {kind}{('es' if kind.endswith('s') else 's') * (round(count, 1) != 1)}"
-
-
 def stand_ins(size: float) -> str:
     """Bytes of stand-ins say nothing: how many of them there are does."""
-    return _several(size / PAYLOAD, "stand-in tensor")
+    return judge.several(size / PAYLOAD, "stand-in tensor")
