@@ -32,7 +32,6 @@ UNFIXED = {
     "TML201/bad_drawn_samples": "the call is an argument of another, in the middle of a training step",
     "TML202/bad_bare_statement": "what was meant to run under a mode that is only given a name is not in the text",
     "TML503/bad_moves_of_a_game": "a loop goes through the tasks when the game is over",
-    "TML503/bad_prints_not_awaited": "another method takes the futures out of the list, in its own order",
     "TML503/bad_reply_table": "an entry of a table goes by its key",
     "TML604/bad_optimizer_of_a_helper": "the optimizer is one of several names that the results of a helper get",
 }

@@ -156,10 +156,11 @@ def epoch(model, loader, optimizer):
         "frozen.py": JUDGED.format(features="FrozenFeatures", mark=""),
         "trained.py": JUDGED.format(features="Features", mark="  # TML101"),
     },
-    "futures that a method of another file would take out": {
+    "futures that a method of another file would take out, or does when all have been used": {
         "pools.py": POOL,
         "left.py": PRINT.format(cls="Remembering", mark="  # TML503", end="print(count)"),
-        "taken.py": PRINT.format(cls="Remembering", mark="", end="pool.wait()"),
+        "taken.py": PRINT.format(cls="Remembering", mark="  # TML503", end="pool.wait()"),
+        "each.py": PRINT.format(cls="Remembering", mark="; pool.wait()", end="print(count)"),
         "plain.py": PRINT.format(cls="Plain", mark="", end="print(count)"),
     },
     "a base class in another file stores what a method returns": {

@@ -31,8 +31,6 @@ NOT_SEEN_THROUGH = {
     },
     "TML505": {
         ("bad_packing_process", "extract-function"),
-        ("bad_reset_starts_beside", "bind-value"),
-        ("good_reset_starts_beside", "bind-value"),
         ("bad_stream_read_in_part", "extract-value"),
         ("bad_validation_prefetch", "extract-function"),
         ("bad_writer_of_each_validation", "extract-value"),
