@@ -39,6 +39,7 @@ from .statistics import of_inputs
 from .veiled import unveiled
 from .views import View, kept
 
+_OF_ALL = frozenset(("__init__", "__call__", "forward"))  # by their names nobody can tell which is called
 _LEVELS = 4  # helpers of helpers
 
 
@@ -139,6 +140,10 @@ class Evidence:
             if self.machine.is_home(found.site) and found.site not in said:
                 yield found
 
+    def comes_by(self, name: str) -> bool:
+        """Whether the file calls something of this name, or what does so in another file."""
+        return name in self.program.called or self._leads_to({name}, 1)
+
     def _has_heirs_of(self, names: Collection[str]) -> bool:
         """Whether the file makes, or inherits from, a class of another file that inherits from one of these."""
         heirs = {heir for name in names for heir in self._heirs_there.get(name, ())}
@@ -159,7 +164,7 @@ class Evidence:
         for _ in range(levels):
             if all(map(names.isdisjoint, self._called_there)):
                 return False
-            found = {name for other in self._others for name in other.callers(names)}
+            found = {name for other in self._others for name in other.callers(names)} - _OF_ALL
             if not found.isdisjoint(self.program.called):
                 return True
             if found <= names:

@@ -7,6 +7,7 @@ from . import model as m
 from .model import Expr, FunctionFacts
 from .walk import last_name, nodes, statements
 
+_COPIES = ("list", "tuple", "set", "dict", "filter", "sorted", "deque")
 _OF_A_TEST = frozenset((m.CALL, m.CONST, m.COMPARE, m.NOT, m.UNARY, m.BOOL))
 
 
@@ -26,7 +27,8 @@ def put_beside(target: Expr, made: Expr, functions: tuple[FunctionFacts, ...]) -
 def sifted(target: Expr, made: Expr) -> tuple[Expr, ...] | None:
     """The names that say which of the things that the target had are left out; None if none are, or only references
     whose object is gone."""
-    inside = tuple(nodes(made)) if made[0] in (m.COMP, m.CALL) else ()
+    copies = made[0] == m.CALL and made[2][0] == m.NAME and made[2][1] in _COPIES
+    inside = tuple(nodes(made)) if copies or made[0] == m.COMP else ()
     if _place(target) not in inside:
         return None
     if any(one[0] == m.CALL and one[2] == (m.NAME, "filter") for one in inside):

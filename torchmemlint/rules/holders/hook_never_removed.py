@@ -210,7 +210,8 @@ def check(evidence: Evidence) -> Iterator[Report]:
             holder=f"the attribute `{wrapped.place}`",
             release="put what was there before back in a `finally`",
         )
-    for left in evidence.across(unguarded_hooks, *ON_MODULES):
+    elsewhere = ON_MODULES if evidence.comes_by("remove") else ()
+    for left in evidence.across(unguarded_hooks, *elsewhere, levels=1):
         yield Report(
             site=left.site,
             message=(
