@@ -17,6 +17,7 @@ from .model import Expr, FileFacts, FunctionFacts, Site, Stmt
 from .one_way import after_answers, after_asking, after_failures, only_failed
 from .program import targets
 from .raised import after_raising
+from .told_errors import after_told
 from .unclaimed import to_put_another, when_asked_again, when_waited_for
 from .walk import blocks, calls_of, expressions_of, heads, last_name, nodes, root_of, statements, with_conditions
 from .ways import TAKES, lets_go, puts, taken
@@ -37,7 +38,7 @@ _IS_SET = {"IsNot": True, "NotEqual": True, "Is": False, "Equal": False}  # `out
 _PUT_BACK = "put back"
 _BY_WHO_COMES = (
     ("unasked", when_asked_again), ("unclaimed", when_waited_for), ("exhausted", when_exhausted),
-    ("raised", after_raising), ("ended here", when_ended_here),
+    ("raised", after_raising), ("told", after_told), ("ended here", when_ended_here),
     (_PUT_BACK, to_put_another),
 )  # fmt: skip
 

@@ -25,12 +25,12 @@ def after_raising(facts: FileFacts, function: FunctionFacts, table: Expr) -> Sit
     turns = {target for one in statements(function.body) if one[0] == m.FOR for target in targets(one)}
     if not keys or any(root_of(key)[0] != m.NAME or root_of(key) in turns for key in keys):
         return None
-    walk = _Asking(table, _entries(function, table, keys))
+    walk = _Asking(table, entries_of(function, table, keys))
     walk.through(function.body)
     return None if walk.sound else walk.found
 
 
-def _entries(function: FunctionFacts, table: Expr, keys: set[Expr]) -> set[Expr]:
+def entries_of(function: FunctionFacts, table: Expr, keys: set[Expr]) -> set[Expr]:
     """What a function calls an entry of the table: `self.waiting[key]`, `future` after `self.waiting[key] = future`."""
     found: set[Expr] = {(m.ITEM, table, key) for key in keys}
     for one in statements(function.body):

@@ -12,8 +12,10 @@ never come to when that wait is cancelled; one that takes out only what has not
 ended, `if not session.closed: del self.sessions[key]`; one that drops what has
 expired only when its key is asked for again; one of answers, which whoever gave
 up waiting never fetches; one that takes out only what fails, in an `except`
-clause that raises; and one of generators, each with its variables, that takes
-out only those which have come to their end. So is a state that a method makes
+clause that raises; one that raises the error which an entry was given before it
+takes that out, `if job.error: raise Failed(job.error)`, where the caller goes
+on; and one of generators, each with its variables, that takes out only those
+which have come to their end. So is a state that a method makes
 for its caller, `state = self.init_state()`, and another one of the class fills.
 So is a list, of a function or a script, that a loop adds tensors to and only
 draws from, `random.sample(memory, 32)`, `history[-8:]`, itself or by functions
