@@ -28,10 +28,10 @@ from ..interpreter.frames import Frame
 from ..interpreter.machine import Machine
 from ..interpreter.values import SCALAR, Class, Function, Obj
 from .kept import is_loaded
+from .kept_short import keeps_short, limit_not_given, limit_says
 from .led_from import line_of_home
 from .let_go import measured
 from .places import describe
-from .replaced_in_queues import takes_the_one_before
 
 _HOLDS_BACK = ("acquire", "join", "wait", "result", "recv")
 _TAKES = ("get", "recv")
@@ -46,6 +46,7 @@ class Put(NamedTuple):
     weight: int
     put: Site
     deque: bool = False
+    limit: str = ""  # that keeps it short, and was not given here
 
 
 def unbounded_puts(machine: Machine) -> Iterator[Put]:
@@ -57,17 +58,30 @@ def unbounded_puts(machine: Machine) -> Iterator[Put]:
             continue
         if not any(loop.kind in ("loop", "call") and loop not in queue.birth for loop in around):
             continue
-        if _held_back(loops(frame.facts.body)) or _callers_wait(frame) or _answered(frame, site):
+        if _held_back(machine, frame, loops(frame.facts.body)) or _callers_wait(machine, frame):
             continue
-        if _waits_for_what_it_put(frame, site) or takes_the_one_before(frame, site):
+        if _answered(frame, site):
+            continue
+        if _waits_for_what_it_put(frame, site) or keeps_short(machine, frame, site):
             continue
         if _waited_for(frame, site) or _follow_one_another(frame, site) or _are_parts_of_one(frame, site):
             continue
-        anchor = line_of_home(machine, site, *reversed(trail), loops=around)
+        unset = limit_not_given(machine, frame, site)
+        way = _of_who_gives_none(machine, frame, unset) if unset is not None else ()
+        anchor = line_of_home(machine, *(way or (site, *reversed(trail))), loops=around)
         if anchor is None or anchor in seen:
             continue
         seen.add(anchor)
-        yield Put(anchor, describe(queue, "*", machine).text, queue.site, min(weight, 2), site, queue.kind == "deque")
+        name, limit = describe(queue, "*", machine).text, "" if unset is None or not way else last_name(unset)
+        yield Put(anchor, name, queue.site, min(weight, 2), site, queue.kind == "deque", limit)
+
+
+def _of_who_gives_none(machine: Machine, frame: Frame, limit: Expr) -> tuple[Site, ...]:
+    """The way outwards from the call that leaves a limit as it is: of the function, or of the object's class."""
+    if limit[0] == m.NAME:
+        return tuple(reversed(frame.trail()))
+    maker = machine.makers.get(frame.receiver) if isinstance(frame.receiver, Obj) else None
+    return () if maker is None else (maker[1], *reversed(maker[0].trail()))
 
 
 def _puts(machine: Machine) -> Iterator[tuple[Site, Trail, Obj, Frame, Loops, int, bool]]:
@@ -132,13 +146,13 @@ def _is_line(machine: Machine, note: Plain) -> bool:
     return taken and not measured(note.frame, describe(owner, "*", machine).text)
 
 
-def _callers_wait(frame: Frame) -> bool:
+def _callers_wait(machine: Machine, frame: Frame) -> bool:
     """Whether a loop that calls what puts goes on only when something has come back."""
     inner, outer = frame, frame.caller
     while outer is not None:
         number = statement_of(inner.call_site)
         around = (one for one in loops(outer.facts.body) if any(statement_of(s[1]) == number for s in one[1]))
-        if _held_back(around):
+        if _held_back(machine, outer, around, number):
             return True
         inner, outer = outer, outer.caller
     return False
@@ -209,19 +223,34 @@ def _follow_one_another(frame: Frame, site: Site) -> bool:
     return False
 
 
-def _held_back(around: Iterable[tuple[Stmt, list[Stmt]]]) -> bool:
-    """Whether the loop that puts waits for something else: another queue, a semaphore, an answer; or sleeps until
-    something is so. A pause in each round waits for nobody, and one that is over before there is room holds nobody."""
+def _held_back(machine: Machine, frame: Frame, around: Iterable[tuple[Stmt, list[Stmt]]], leads: Site = 0) -> bool:
+    """Whether the loop that puts, or has the statement that `leads` there, waits for something else: another queue, a
+    semaphore, an answer; or sleeps until something is so. A pause in each round waits for nobody, and one that is over
+    before there is room, or for which there is no limit, holds nobody."""
     for loop, every in around:
+        if _never_is(machine, frame, loop):
+            continue
         short = [statement for one in every if _is_short_pause(one) for statement in (one, *one[3])]
+        short += [part for one in every if _never_is(machine, frame, one) for part in (one, *statements(one[3]))]
         inside = [statement for statement in every if statement not in short]
         if _begins_with_waiting(loop) or any(waits(call) for statement in inside for call in calls_of(statement)):
             return True
         for statement, tests in with_tests(next(blocks(loop))):
             sleeps = statement in inside and any(last_name(call[2]) == "sleep" for call in calls_of(statement))
-            if sleeps and (tests or not _puts_in(inside)):
+            if sleeps and (tests or not (leads or _puts_in(inside)) or (leads and _is_aside(inside, statement, leads))):
                 return True
     return False
+
+
+def _is_aside(inside: list[Stmt], pause: Stmt, leads: Site) -> bool:
+    """Whether a pause is in an inner loop of its own, `while len(waiting) > 4: time.sleep(0.1)`."""
+    found = ([*statements(next(blocks(one)))] for one in inside if one[0] in (m.FOR, m.WHILE))
+    return any(pause in within and all(one[1] != leads for one in within) for within in found)
+
+
+def _never_is(machine: Machine, frame: Frame, statement: Stmt) -> bool:
+    """Whether nothing in a statement ever runs, `while limit is not None and jobs.qsize() >= limit:`."""
+    return statement[0] in (m.IF, m.WHILE) and limit_says(machine, frame, statement[2]) is False
 
 
 def _begins_with_waiting(loop: Stmt) -> bool:

@@ -159,8 +159,7 @@ def _initialise(
     machine: Machine, frame: Frame, cls: Class, obj: Obj, args: list[Value], kwargs: Kwargs, site: Site
 ) -> None:
     init = cls.find("__init__")
-    if init is None or cls.frame.unit is not machine.home or frame.unit is not machine.home:
-        machine.makers[obj] = frame, site
+    machine.makers[obj] = frame, site
     if init is None:
         take_work(machine, obj, args, kwargs)
     if init is None and not fill_own_parts(machine, frame, obj, args, kwargs, site):

@@ -136,7 +136,7 @@ class Machine:
         self.routes: list[Function] = []  # inner functions that run for each request
         self.applications: list[Obj] = []  # of web frameworks, see `web_apps.py`
         self.given_away: set[Obj] = set()  # instances that code which is not seen was given
-        self.makers: dict[Obj, tuple[Frame, Site]] = {}  # where one of or in another file, or a data class was made
+        self.makers: dict[Obj, tuple[Frame, Site]] = {}  # where an instance was made
         self.settable: set[str] = set()  # names of properties that have a setter
         self.described: set[str] = set()  # names that classes bind to descriptors
         self.asked_unseen: set[str] = set()  # those that are called, for their effect, of something that is not seen

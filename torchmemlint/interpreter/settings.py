@@ -11,7 +11,7 @@ from ..facts.walk import call_at, calls, last_name, once, statements
 from .arguments import argument, call_of
 from .frames import Frame
 from .machine import Machine
-from .values import ANY_NAME, Class, Function, Obj
+from .values import ANY_NAME, UNKNOWN, Class, Function, Obj, constant
 
 _SELF = (m.NAME, "self")
 
@@ -111,6 +111,22 @@ def is_a_setting(machine: Machine, frame: Frame, place: Expr) -> bool:
     if not loads and (_is_of_the_home(machine, receiver, receiver.cls) or not _is_given(machine, receiver, place)):
         return False
     return not _is_set_later(receiver.cls, place)
+
+
+def made_with(machine: Machine, obj: Obj, place: Expr) -> Any:
+    """The constant that an attribute of an object, `self.limit`, was made with, if nothing sets it later; else
+    `Ellipsis`. What tests have left of it since is not asked."""
+    cls, maker = obj.cls, machine.makers.get(obj)
+    if maker is None or obj.unknown or not isinstance(cls, Class):
+        return ...
+    if not _is_given(machine, obj, place) or _is_set_later(cls, place):
+        return ...
+    for member in cls.find("__init__") or ():
+        inner = maker[0].children.get((maker[1], id(member.facts), id(obj)))
+        for one in statements(inner.facts.body) if inner is not None else ():
+            if one[0] == m.ASSIGN and place in one[2] and inner is not None:
+                return constant(inner.vars.get(one[3][1], UNKNOWN)) if one[3][0] == m.NAME else one[3][-1]
+    return constant(obj.fields.get(place[2], UNKNOWN))
 
 
 def _is_of_the_home(machine: Machine, obj: Obj, cls: Class) -> bool:

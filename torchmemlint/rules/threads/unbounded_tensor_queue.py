@@ -22,6 +22,9 @@ queue still holds it when the consumer stops.
   round does not, nor does a fraction of a second when many items wait.
 - Each item is made from the one before, for as many steps as a request has: a
   decoder that writes its latents.
+- Who puts looks how many wait, and puts nothing or takes the oldest out when
+  they are too many. A limit for that which is None unless somebody gives a
+  number is missed where none is given.
 - Both ends are in one thread, or what goes through is small.
 
 ## How to release it
@@ -58,6 +61,9 @@ def check(evidence: Evidence) -> Iterator[Report]:
         if put.deque:
             yield _of_deque(put)
             continue
+        if put.limit:
+            yield _without_a_number(put)
+            continue
         yield Report(
             site=put.site,
             message=(
@@ -88,6 +94,22 @@ def check(evidence: Evidence) -> Iterator[Report]:
             holder="the queue of the pool",
             release="wait until few are left before the next one is submitted",
         )
+
+
+def _without_a_number(put: Put) -> Report:
+    return Report(
+        site=put.site,
+        message=(
+            f"no `{put.limit}` is given here, without which nothing keeps `{put.name}` short: when the other end is "
+            "slower, every tensor in between stays in the queue; give it a number"
+        ),
+        confidence=Confidence(put.weight),
+        value="tensors that wait in the queue",
+        holder=put.name,
+        release=f"give `{put.limit}` a number",
+        related=((put.made, "made without a limit here"), (put.put, "put here")),
+        said_by=put.put if file_of(put.put) != file_of(put.site) else None,
+    )
 
 
 def _of_deque(put: Put) -> Report:
