@@ -58,7 +58,7 @@ def verify(entry: Entry, findings: Sequence[Finding], server: Server, steps: int
         reached = verdict.status != "inconclusive" or series.last["sites"].get(str(number), {}).get("hits")
         if reached or finding in _of(entry, findings):
             judged.append(replace(finding, verdict=verdict))
-    grows = whole.any or whole.threads >= 0.5 or whole.delayed > _DELAYED
+    grows = whole.any or whole.threads or whole.delayed > _DELAYED
     if grows and not any(one.verdict and one.verdict.confirmed for one in judged):
         judged.append(_unflagged(entry, series, whole))
     return judged

@@ -122,6 +122,7 @@ def growth(series: Series, *, within: bool = True) -> Growth:
     before = series.growth("bytes", "before")
     fds, shm, child = series.growth("fds"), series.growth("shm"), series.child_growth()
     left = max(series.growth("bytes", "left"), 0)
+    threads = series.growth("threads", "left") if series.last["left"] else 0.0
     found = Growth(
         bytes=size if size > SMALL and series.growth("storages") >= _STORAGES else 0.0,
         nodes=nodes if nodes >= 0.5 else 0.0,
@@ -129,7 +130,7 @@ def growth(series: Series, *, within: bool = True) -> Growth:
         fds=fds if fds >= 0.25 else 0.0,
         shm=shm if shm >= _SHM_BYTES else 0.0,
         child=child,
-        threads=max(series.growth("threads", "left") if series.last["left"] else 0.0, 0.0),
+        threads=threads if threads >= 0.5 else 0.0,
         delayed=before - size if before - size > SMALL else 0.0,
         scope="call" if left > SMALL or size > SMALL or nodes >= 0.5 else "loop",
         where="the entry",
@@ -250,7 +251,7 @@ def verdict(
         return Verdict("delayed", reason=said, bytes_per_step=round(whole.delayed), **base)
     if whole.any and alone:
         return Verdict("growing", reason=f"{whole.said()}, seen at {whole.where}", **figures(whole), **base)
-    if starts and whole.threads >= 0.5:
+    if starts and whole.threads:
         return Verdict("growing", reason=f"{several(whole.threads, 'thread')} more per step", scope="call", **base)
     left = int(series.last["left"]["bytes"])
     if alone and left >= _matters(series):

@@ -23,7 +23,7 @@ from typing import Any
 from . import evidence, rewriting, watch
 from .healing import Account, Healer
 from .standins import Bag
-from .tasks import PROCESSES, Tasks, TooLong
+from .tasks import PROCESSES, STARTERS, Tasks, TooLong
 
 _REAL = frozenset(sys.stdlib_module_names) | {"torch", "numpy", "__future__"}
 _REFUSED = frozenset("""torch.distributed multiprocessing subprocess importlib.metadata webbrowser pdb""".split())
@@ -103,7 +103,7 @@ class Project:
     def module(self, name: str, importer: str) -> Any:
         """A module that really is one, or a stand-in."""
         top = name.partition(".")[0]
-        if name in ("multiprocessing", "torch.multiprocessing"):
+        if name in STARTERS:
             return PROCESSES
         if not name.startswith(".") and top in _REAL:
             if name in _REFUSED or top in _REFUSED:

@@ -23,6 +23,7 @@ _TURN = 0.01  # seconds between two turns of a loop that goes on
 _PATIENCE, _IN_ALL = 0.25, 1.5  # seconds for one wait of the snippet's, and for all of them
 _SETTLING = 1.0  # seconds for what was told to end
 _WAITING = frozenset(("queue", "_queue", "threading", "_thread", "concurrent", "multiprocessing"))
+STARTERS = ("multiprocessing", "torch.multiprocessing")  # modules that start processes
 _ENDED = object()  # what a connection says that was closed
 
 
@@ -143,7 +144,7 @@ PROCESSES = Processes()
 
 def instead(value: Any) -> Any:
     """What takes the place of a value that would start processes."""
-    if isinstance(value, types.ModuleType) and value.__name__ in ("multiprocessing", "torch.multiprocessing"):
+    if isinstance(value, types.ModuleType) and value.__name__ in STARTERS:
         return PROCESSES
     return ProcessPoolExecutor if value is concurrent.futures.ProcessPoolExecutor else value
 
