@@ -94,3 +94,85 @@ def main(steps):
 
 def test_a_key_of_whoever_asks() -> None:
     check(SERVED)
+
+
+SOUNDS = """
+from torch.utils.data import DataLoader
+import librosa
+import torchaudio
+
+filters, windows = {{}}, {{}}
+
+def spectrum(wave, n_fft, bins, rate, fmin=0, fmax=None, path=None):
+    kind = str(wave.dtype) + "_" + str(wave.device)
+    {}
+    return torch.stft(wave, n_fft, return_complex=True)
+
+class Sounds(torch.utils.data.Dataset):
+    def __init__(self, paths, params):
+        self.paths, self.at, self.resamplers = paths, 0, {{}}
+        self.n_fft, self.bins, self.rate = params.n_fft, params.bins, params.rate
+        self.lowest = params.lowest
+
+    def __len__(self):
+        return len(self.paths)
+
+    def __getitem__(self, i):
+        self.at = i
+        path = self.paths[i]
+        wave, sample_rate = torchaudio.load(path)
+        if sample_rate not in self.resamplers:
+            self.resamplers[sample_rate] = torchaudio.transforms.Resample(sample_rate, self.rate)
+        return spectrum(self.resamplers[sample_rate](wave), self.n_fft, self.bins, {})
+
+def main(paths, params):
+    for batch in DataLoader(Sounds(paths, params), batch_size=8, num_workers=2):
+        print(batch.mean())
+"""
+MEL = "torch.from_numpy(librosa.filters.mel(sr=rate, n_fft=n_fft, n_mels=bins))"
+
+
+@pytest.mark.parametrize(
+    ("keeps", "given"),
+    [
+        (f"filters[f'{{n_fft}}_{{bins}}_{{rate}}_{{fmin}}_{{fmax}}_{{wave.device}}'] = {MEL}", "self.rate"),
+        (f"key = '%s-%s-%s-%s' % (kind, n_fft, bins, fmin)\n    filters[key] = {MEL}", "self.rate, self.lowest, None"),
+        (f"filters[kind + '_' + str(bins)] = {MEL}", "22050"),
+        (f"if (bins, fmax, kind) not in filters:\n        filters[bins, fmax, kind] = {MEL}", "self.rate, fmax=8000"),
+        ("windows[str(n_fft) + '_' + kind] = torch.hann_window(n_fft)", "self.rate"),
+    ],
+)
+def test_a_filter_for_each_setting(keeps: str, given: str) -> None:
+    check_innocent(SOUNDS.format(keeps, given))
+
+
+@pytest.mark.parametrize(
+    ("keeps", "given"),
+    [
+        (f"filters[f'{{n_fft}}_{{path}}'] = {MEL}  # TML404", "self.rate, path=path"),
+        (f"key = '%s-%s' % (kind, fmin)\n    filters[key] = {MEL}  # TML404", "self.rate, self.at"),
+        (f"filters[kind + '_' + str(fmin)] = {MEL}  # TML404", "self.rate, i"),
+        (f"windows[bins, path] = {MEL}  # TML404", "self.rate, path=path"),
+    ],
+)
+def test_an_entry_for_each_sound(keeps: str, given: str) -> None:
+    check(SOUNDS.format(keeps, given))
+
+
+FILTERS = """
+kept = {{}}
+
+def energies(wave, rate=16000.0, low=20.0, warp=1.0, clip=None):
+    key = "%s-%s-%s-%s" % ({}, low, warp, wave.device)
+    if key not in kept:
+        kept[key] = torch.rand(80, 257)
+    return kept[key] @ wave
+
+def main(waves):
+    for wave in waves:
+        print(energies(wave, sample_rate=16000).sum())
+"""
+
+
+def test_a_filter_of_a_module_for_each_rate() -> None:
+    check_innocent(FILTERS.format("sample_frequency").replace("rate=", "sample_frequency="))

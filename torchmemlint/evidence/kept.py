@@ -16,7 +16,7 @@ from ..interpreter.arguments import argument
 from ..interpreter.contexts import Context, Kept, is_module_level, root
 from ..interpreter.events import Plain
 from ..interpreter.frames import Frame, Loop, kept_since
-from ..interpreter.keys import FIXED, KNOWN, is_one_of_few
+from ..interpreter.keys import FIXED, KNOWN, UNSURE
 from ..interpreter.machine import Machine
 from ..interpreter.values import Class, Const, Obj, constant
 from ..lexical.loaded_tables import gives_what_a_file_held, holds_loaded
@@ -30,6 +30,7 @@ from .memo import made_once
 from .only_waited_for import only_waited_for
 from .places import Holder, describe, last_part
 from .service_loops import piles_up_while_serving, while_serving
+from .setting_keys import is_one_of_few
 from .task_keys import is_of_the_callable
 from .undrained import method_not_called
 
@@ -202,7 +203,7 @@ def _grows(kept: Kept, note: Plain) -> bool:
     frame = note.frame
     if kept.how not in ("grow", "keyed") or kept.key != "*" or kept.context.recycled:
         return False
-    if kept.key_kind == KNOWN or (kept.key_kind == FIXED and _by_a_setting(frame, note.site)):
+    if kept.key_kind == KNOWN or (kept.key_kind in (FIXED, UNSURE) and _by_a_setting(frame, note.site)):
         return False  # one for each device or data type, for each size or place in a ring
     birth = kept.owner.birth if isinstance(kept.owner, Obj) else ()
     if isinstance(kept.owner, Obj) and statement_of(kept.owner.site) in frame.unit.outline.made_when_missing:

@@ -41,7 +41,7 @@ _LAYER_WORDS = frozenset("layer layers module block head stage level param dtype
 _FIXED_WORDS = frozenset(
     """name names shape size sizes dim dims kind mode scale key metric
     label split phase tag type cls class rank world h w hw wh width height length len field attr prefix group
-    branch task_name resolution degree order bucket n num rate sr expert adapter gpu classes lang
+    branch task_name resolution degree order bucket n num rate sr freq frequency fft expert adapter gpu classes lang
     language""".split()
 )
 
@@ -56,6 +56,7 @@ _OF_TEXTS = frozenset("strip lstrip rstrip lower upper casefold title encode dec
 VAGUE = frozenset("name key label tag".split())  # of whatever the caller has
 
 _LETTERS = re.compile("[a-z]+")
+_RATES = frozenset("rate freq frequency".split())
 _SIZES = frozenset("shape size sizes dim dims h w hw wh height width length len".split())
 
 
@@ -337,19 +338,14 @@ def _kind_of_value(value: Value, depth: int = 4) -> str:
     return FRESH if COUNT in value or IDENT in value else ""
 
 
-def is_one_of_few(key: Expr, frame: Frame) -> bool:
-    """Whether a key says that there are few of its kind, `x.shape`, `(height, width)`, `i % slots`: in its own words,
-    and not by the `name` of whatever it is, nor by that of a file."""
-    if kind_of_key((), key, frame) not in (FIXED, KNOWN):
-        return False
-    parts = key[3] if key[0] == m.NEW else (key,)
-    return all(_is_setting(part) for part in parts)
-
-
-def _is_setting(part: Expr) -> bool:
+def says_few(part: Expr) -> bool:
+    """Whether a key says in its own words that there are few of its kind: a size, a setting; not the `name` of whatever
+    it is, nor that of a file."""
     if part[0] == m.ARITH:
         return bool(part[1] == "Modulo" and part[2][0] not in (m.CONST, m.TEXT))  # no text that is filled in
     words = set(_words(part)) - {"n"} if part[0] in (m.NAME, m.ATTR) else set()  # the n-th, or how many
+    if words & _RATES:
+        words.discard("sample")  # `sample_rate`
     return not words.isdisjoint(_FIXED_WORDS | _LAYER_WORDS) and words.isdisjoint(VAGUE | _FRESH_WORDS)
 
 
