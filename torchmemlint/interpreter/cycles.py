@@ -33,6 +33,7 @@ class Cycle(NamedTuple):
     through: str
     weight: int
     never: bool = False  # the circle goes through the graph's nodes, where the collector does not look
+    made: str = ""  # the class, or the function that makes it
 
 
 def is_made_here(owner: Obj) -> bool:
@@ -200,7 +201,8 @@ def cycles(machine: Machine) -> Iterator[Cycle]:
                 names, weight = _held_by_recursion(machine, note.detail)
                 if names:
                     seen.add(site)
-                    yield Cycle(site, f"`{names[0]}`", f"`{note.detail.facts.name}` refers to itself", weight)
+                    itself = f"`{note.detail.facts.name}` refers to itself"
+                    yield Cycle(site, f"`{names[0]}`", itself, weight, made=note.frame.name)
             continue
         owner, name, by_parts = note.detail
         cls = owner.cls if isinstance(owner.cls, Class) else None
@@ -226,7 +228,7 @@ def cycles(machine: Machine) -> Iterator[Cycle]:
             seen.add(site)
             told |= {way, here_said, *of_parts}
             what = str(owner.cls).rpartition(".")[2] if cls is None else cls.facts.name
-            yield Cycle(site, f"each {what}", f"`self.{name}` refers to the object", 2)
+            yield Cycle(site, f"each {what}", f"`self.{name}` refers to the object", 2, made=what)
 
 
 def _handed_over(machine: Machine, note: Plain) -> Site:

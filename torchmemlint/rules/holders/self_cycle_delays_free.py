@@ -34,8 +34,9 @@ a communication hook: it belongs to the reducer of its wrapper, which is C++.
 - One object lives as long as the program: nothing is to be freed.
 - The callback is a static function, or holds a weak reference.
 - The object has nothing heavy.
-- The program runs the collector itself, `gc.collect()`, also where it has
-  turned it off with `gc.disable()`: else such objects pile up.
+- The program runs the collector itself, `gc.collect()`, also while it has
+  turned it off with `gc.disable()`: else such objects pile up. To collect once
+  before that is not enough.
 
 ## How to release it
 Keep the name of the method instead of the method, `weakref.WeakMethod`, or a
@@ -54,16 +55,15 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from ...facts.walk import calls
 from ...finding import Confidence, Retains
 from ...interpreter.cycles import cycles
+from ...lexical.collector_off import is_off
 from ...lexical.comm_hooks import own_hooks
 from ...lexical.own_registry import own_entries
 from .. import Report
 
 if TYPE_CHECKING:
     from ...evidence.evidence import Evidence
-    from ...facts.program import Place, Program
 
 code = "TML315"
 name = "self-cycle-delays-free"
@@ -72,7 +72,6 @@ retains: Retains | None = Retains.DELAYED
 
 def check(evidence: Evidence) -> Iterator[Report]:
     collects = "collect" in evidence.program.called
-    off = _without_collector(evidence)
     found = list(cycles(evidence.machine))
     longer = {one.site for one in evidence.listening} if found else set()  # TML314: kept by what outlives it as well
     for cycle in found:
@@ -92,6 +91,7 @@ def check(evidence: Evidence) -> Iterator[Report]:
                 retains=Retains.GROWING,
             )
             continue
+        off = is_off(evidence.whole, cycle.made)
         if collects and not off:
             continue
         until = "while `gc.disable()` is in force" if off else "until the cyclic collector runs, which counts objects"
@@ -149,24 +149,3 @@ def _in_their_own_registries(evidence: Evidence) -> Iterator[Report]:
             holder=f"its own `{entry.registry}`",
             release="keep `weakref.ref(self)`, or pass the object when the entry is used",
         )
-
-
-def _without_collector(evidence: Evidence) -> bool:
-    """Whether a function turns the collector off for all that it does, and nothing that it calls runs it."""
-    if "disable" not in evidence.program.called:
-        return False
-    program = evidence.whole
-    return any(
-        program.dotted(call[2]) == "gc.disable"
-        for place in program.places
-        if "disable" in place.facts.calls and "collect" not in _reached(program, place)
-        for call in calls(place.facts.body)
-    )
-
-
-def _reached(program: Program, place: Place) -> set[str]:
-    """The names of what a function calls, itself or through functions of the file."""
-    names = set(place.facts.calls)
-    for _ in range(3):
-        names |= {called for name in names for other in program.by_name.get(name, ()) for called in other.facts.calls}
-    return names
