@@ -49,3 +49,66 @@ def test_row_that_shares_the_batch(keeps: str) -> None:
 @pytest.mark.parametrize("keeps", COPIES)
 def test_row_that_is_a_copy(keeps: str) -> None:
     check_innocent(HARD.format(keeps))
+
+
+IN_TURN = """
+from torch.utils.data import DataLoader
+from tqdm import tqdm
+
+class Clips(torch.utils.data.Dataset):
+    def __len__(self):
+        return 4096
+
+    def __getitem__(self, i):
+        return {{"sound": torch.rand(16000), "id": i}}
+
+def main(speak, epochs):
+    clips = DataLoader(Clips(), batch_size=32, num_workers=2)
+    {}
+"""
+OF_A_BATCH = [
+    """
+    for batch in clips:
+        kept = []
+        for i in range(len(batch["id"])):
+            kept.append({"sound": batch["sound"][i], "id": batch["id"][i]})
+        for start in range(0, len(kept), 4):
+            speak(kept[start : start + 4])
+    """,
+    """
+    for epoch in range(epochs):
+        for batch in tqdm(clips):
+            with torch.no_grad():
+                kept = {}
+                for i, sound in enumerate(batch["sound"]):
+                    kept[i] = sound
+                speak(kept)
+    """,
+]
+OF_ALL = [
+    """
+    kept = []
+    for batch in clips:
+        for i in range(len(batch["id"])):
+            kept.append({"sound": batch["sound"][i], "id": batch["id"][i]})  # TML409
+    speak(kept)
+    """,
+    """
+    for epoch in range(epochs):
+        kept = []
+        for batch in clips:
+            for i, sound in enumerate(batch["sound"]):
+                kept.append(sound)  # TML409
+        speak(kept)
+    """,
+]
+
+
+@pytest.mark.parametrize("loops", OF_A_BATCH)
+def test_a_list_for_each_batch(loops: str) -> None:
+    check_innocent(IN_TURN.format(loops.strip()))
+
+
+@pytest.mark.parametrize("loops", OF_ALL)
+def test_a_list_of_all_batches(loops: str) -> None:
+    check(IN_TURN.format(loops.strip()))

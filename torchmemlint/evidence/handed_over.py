@@ -71,6 +71,8 @@ def handed_over(machine: Machine, lifetimes: Lifetimes, *, by_name: bool) -> Ite
         if loaded is not None and not by_name and not in_test(store.frame):
             if "$idle" in loaded.fields and place.kind == "local":
                 continue  # it has workers only if somebody asks for them, and the list goes with the call
+            if _is_made_for_a_batch(store):
+                continue
             yield Handed(store.site, holder, loaded.site, False)
             continue
         if _kind_of(loop):
@@ -87,6 +89,13 @@ def handed_over(machine: Machine, lifetimes: Lifetimes, *, by_name: bool) -> Ite
         made_anew = isinstance(store.owner, Obj) and loop in store.owner.made  # it goes into the queue as a whole
         if site is not None and not made_anew:
             yield Handed(store.site, holder, site, True)
+
+
+def _is_made_for_a_batch(store: Store) -> bool:
+    """Whether the round of the loader that adds to a container has made it: it has parts of one batch, and is bound
+    anew with the next."""
+    rounds = [loop for loop in store.loops if loop.name == "loader"]
+    return bool(rounds) and all(loop in store.birth for loop in rounds)
 
 
 def _gone_through(store: Store) -> Loop | None:
