@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from snippets import check
+from snippets import check, check_innocent
 
 PROGRAM = """
 def features(loader):
@@ -31,3 +31,39 @@ CASES = {
 def test_a_copy_that_nothing_takes(case: str) -> None:
     statement, kept = CASES[case]
     check(PROGRAM.format(statement=statement, kept=kept))
+
+
+ROUNDS = """
+def rounds(devices, batches):
+    grid = torch.zeros(64, 64)
+    {}
+    return grid.mean()
+"""
+
+
+@pytest.mark.parametrize(
+    "rounds",
+    [
+        "for _ in range(100):\n        grid.clone()",
+        "grid.clone()",
+        "for _ in range(100):\n        grid.cpu()\n        torch.cuda.synchronize()",
+        "for i in range(torch.cuda.device_count()):\n        grid.to(f'cuda:{i}')",
+        "for device in devices:\n        grid.to(device)\n        print(device)",
+        "for device in devices:\n        grid.float().to(device=device)",
+    ],
+)
+def test_a_copy_for_its_own_sake(rounds: str) -> None:
+    check_innocent(ROUNDS.format(rounds))
+
+
+@pytest.mark.parametrize(
+    "rounds",
+    [
+        "grid.detach().clone()  # TML605",
+        "for batch in batches:\n        grid.cpu()  # TML605\n        print(batch.mean())",
+        "for device in devices:\n        grid.to(device)  # TML605\n        print(grid.mean())",
+        "for batch in batches:\n        grid = grid + batch\n        grid.to(batch.device)  # TML605",
+    ],
+)
+def test_a_copy_that_was_to_be_taken(rounds: str) -> None:
+    check(ROUNDS.format(rounds))

@@ -17,8 +17,8 @@ the graph of all that was before.
 - The receiver is a module: `model.cpu()`, `model.to(device)` and
   `model.half()` work in place.
 - The in-place form is used: `loss.detach_()`.
-- The call is made for its side effect, such as a synchronisation in a
-  benchmark.
+- The call is made for its side effect: a copy that a benchmark repeats, or one
+  to each device in turn. `x.clone()` alone is no release in anybody's mind.
 
 ## How to release it
 Assign the result: `loss = loss.detach()`, `x = x.cpu()`; of a list:
@@ -37,13 +37,15 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from ...facts import model as m
-from ...facts.walk import last_name, statements
+from ...facts.program import names_in
+from ...facts.walk import expressions_of, last_name, loops, statements
 from ...finding import Confidence, Remedy
 from ...lexical.rebound_items import rebound_items
 from .. import Report
 
 if TYPE_CHECKING:
     from ...evidence.evidence import Evidence
+    from ...facts.model import Stmt
     from ...finding import Retains
     from ...interpreter.events import Plain
 
@@ -57,7 +59,7 @@ _FAILS = ("raises", "assertRaises", "assertRaisesRegex", "suppress")
 def check(evidence: Evidence) -> Iterator[Report]:
     for note in evidence.plain("discarded"):
         method, name, seen = note.detail
-        if _is_to_fail(note):
+        if method == "clone" or _is_to_fail(note) or _is_made_for_itself(note):
             continue
         yield Report(
             site=note.site,
@@ -94,3 +96,25 @@ def _is_to_fail(note: Plain) -> bool:
             if any(given[:2] == _OF_TORCH for call in tried for given in call[3]):
                 return True
     return False
+
+
+def _is_made_for_itself(note: Plain) -> bool:
+    """`for _ in range(100): x.cpu()`, what a benchmark does; `for i in range(gpus): x.to(f"cuda:{i}")`, what opens the
+    way to each device: rounds that change nothing of `x`, and ask nothing of it."""
+    for loop, inside in loops(note.frame.facts.body):
+        if loop[0] == m.FOR and any(one[1] == note.site for one in loop[4]):
+            call = next(one[2] for one in loop[4] if one[1] == note.site)
+            receiver = call
+            while receiver[0] == m.CALL and receiver[2][0] == m.ATTR:
+                receiver = receiver[2][1]
+            used = sum(node == receiver for one in inside for node in expressions_of(one))
+            repeated = all(_is_wait(one) or one[1] == note.site for one in loop[4])
+            given = (*call[3], *(value for _, value in call[4]))
+            in_turn = not names_in(loop[2]).isdisjoint(name for one in given for name in names_in(one))
+            return used == 1 and (repeated or in_turn)
+    return False
+
+
+def _is_wait(statement: Stmt) -> bool:
+    """`torch.cuda.synchronize()`"""
+    return statement[0] == m.EXPR and last_name(statement[2]) == "synchronize"
