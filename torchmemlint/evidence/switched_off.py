@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from ..facts import model as m
-from ..facts.model import Expr, FileFacts, FunctionFacts
-from ..facts.program import keyword
+from ..facts.model import Expr, FileFacts, FunctionFacts, Stmt
+from ..facts.program import keyword, targets
 from ..facts.walk import calls, expressions_of, last_name, places_with_values, statements
 from ..interpreter.events import Store
 from ..interpreter.values import Class, Obj
 
 _SELF = (m.NAME, "self")
-_OFF = ((m.CONST, False), (m.CONST, None))
+_OFF = ((m.CONST, False), (m.CONST, None), (m.CONST, 0))
+_IS_ON = ("GreaterThan", "NotEqual")
 _DEPTH = 6
 
 
@@ -23,15 +26,29 @@ def is_switched_off(store: Store) -> bool:
     cls, facts = receiver.cls.facts, receiver.cls.frame.unit.facts
     init = cls.methods.get("__init__")
     here = store.site - store.site % m.CALLS_PER_STATEMENT
-    for one in statements(store.frame.facts.body) if init is not None else ():
-        if one[0] == m.IF and one[2][:2] == (m.ATTR, _SELF) and any(x[1] == here for x in statements(one[3])):
-            files = _files(store, facts)
-            set_to = [value for file in files for value in _set_to(file, one[2][2], files)]
-            if len(set_to) == 1 and set_to[0][0] == m.NAME and _is_never_on(facts, init or 0, set_to[0][1]):
-                return True
-            if set_to and all(value in _OFF for value in set_to):
-                return True
-    return False
+    return init is not None and any(
+        _is_off_for_all(store, facts, init, switch)
+        for one in statements(store.frame.facts.body)
+        if one[0] == m.IF and any(x[1] == here for x in statements(one[3]))
+        for switch in _switches(one[2])
+    )
+
+
+def _switches(test: Expr) -> list[str]:
+    """The attributes that have to be on for a test to hold: `self.training and self.aux_weight > 0`."""
+    if test[0] == m.BOOL and test[1] == "and":
+        return [name for part in test[2] for name in _switches(part)]
+    if test[0] == m.COMPARE and test[1] in _IS_ON and test[3] in _OFF and not test[4]:
+        return _switches(test[2])
+    return [test[2]] if test[:2] == (m.ATTR, _SELF) and test[2] != "training" else []
+
+
+def _is_off_for_all(store: Store, facts: FileFacts, init: int, switch: str) -> bool:
+    files = _files(store, facts)
+    set_to = [value for file in files for value in _set_to(file, switch, files)]
+    if len(set_to) == 1 and set_to[0][0] == m.NAME:
+        return _is_never_on(facts, init, set_to[0][1])
+    return bool(set_to) and all(value in _OFF for value in set_to)
 
 
 def _files(store: Store, own: FileFacts) -> list[FileFacts]:
@@ -51,11 +68,16 @@ def _set_to(facts: FileFacts, attribute: str, files: list[FileFacts]) -> list[Ex
         value
         for function in facts.functions
         for one in statements(function.body)
-        if one[0] == m.ASSIGN
-        for target, value in places_with_values(one)
+        for target, value in _bound_by(one)
         if target[0] == m.ATTR and target[2] == attribute
         if function.owner < 0 or function.name == "__init__" or _comes_up(files, function.name)
     ]
+
+
+def _bound_by(statement: Stmt) -> Iterator[tuple[Expr, Expr]]:
+    pairs = list(places_with_values(statement)) if statement[0] == m.ASSIGN else []
+    yield from pairs
+    yield from ((place, (m.TEXT,)) for place in targets(statement) if all(place != known for known, _ in pairs))
 
 
 def _comes_up(files: list[FileFacts], method: str) -> bool:

@@ -8,7 +8,7 @@ from typing import Any
 
 from . import alike
 from . import model as m
-from .lowering import LOOKS, Lowering, integer, negative, text
+from .lowering import LOOKS, Lowering, fraction, integer, negative, text
 from .model import Expr, Param
 
 OPERATORS = {
@@ -100,6 +100,8 @@ def _constant(low: AstExpressions, node: ast.Constant) -> Expr:
         return (m.CONST, value)
     if isinstance(value, str):
         return text(value)
+    if isinstance(value, float):
+        return fraction(value)
     return integer(value) if isinstance(value, int) else (m.TEXT,)
 
 

@@ -11,7 +11,7 @@ import libcst as cst
 
 from . import alike
 from . import model as m
-from .lowering import LOOKS, Lowering, integer, negative, text
+from .lowering import LOOKS, Lowering, fraction, integer, negative, text
 from .model import Expr, Param
 
 
@@ -170,6 +170,10 @@ def _integer(low: LibcstExpressions, node: cst.Integer) -> Expr:
     return integer(node.evaluated_value) if len(node.value) < 100 else (m.TEXT,)
 
 
+def _fraction(low: LibcstExpressions, node: cst.Float) -> Expr:
+    return fraction(node.evaluated_value)
+
+
 def _arithmetic(low: LibcstExpressions, node: cst.BinaryOperation) -> Expr:
     # Long chains (`a + b + ...`) lean left: walk down instead of recursing, so depth is no limit.
     chain = [node]
@@ -269,6 +273,7 @@ _EXPRESSIONS: dict[type, Callable[[LibcstExpressions, Any], Expr]] = {
     cst.SimpleString: _string,
     cst.ConcatenatedString: _string,
     cst.Integer: _integer,
+    cst.Float: _fraction,
     cst.FormattedString: _string,
     cst.BinaryOperation: _arithmetic,
     cst.Comparison: _comparison,

@@ -353,6 +353,11 @@ def integer(value: int) -> Expr:
     return (m.CONST, value) if value < _LARGEST_INTEGER else (m.TEXT,)
 
 
+def fraction(value: float) -> Expr:
+    """A number with a point: none of them is asked for but zero, which says that something is off."""
+    return (m.TEXT,) if value else (m.CONST, 0)
+
+
 def negative(operand: Expr) -> Expr:
     if operand[0] == m.CONST and isinstance(operand[1], int):
         return (m.CONST, -operand[1])

@@ -13,7 +13,7 @@ from ..facts.walk import calls_of, statements
 from .frames import Frame
 from .machine import Machine
 from .passes import in_eval_mode, put_in_mode
-from .settings import is_a_setting, is_certain, is_in_the_rest
+from .settings import compared, is_a_setting, is_certain, is_in_the_rest
 from .values import (
     ATTACHED,
     FREE,
@@ -68,7 +68,7 @@ def truth(machine: Machine, frame: Frame, test: Expr) -> tuple[bool | None, Narr
             return bool(known), {}, {}
         if op == m.NAME and test[1] == "TYPE_CHECKING":
             return False, {}, {}
-    if op == m.ATTR and constant(value) in (True, False) and is_a_setting(machine, frame, test):
+    if op == m.ATTR and isinstance(constant(value), int) and is_a_setting(machine, frame, test):
         return bool(constant(value)), {}, {}
     if op == m.ATTR and test[2] == "training" and _is_given_for_evaluation(machine, frame, test[1]):
         return False, {}, {}
@@ -387,7 +387,7 @@ def _truth_of_comparison(machine: Machine, frame: Frame, test: Expr) -> tuple[bo
         )
     ):
         return (known_left == known_right) is (operator == "Equal"), {}, {}
-    return None, {}, {}
+    return compared(machine, frame, test), {}, {}
 
 
 def _is_made_already(frame: Frame, table: Value, key: str) -> bool:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import operator
+from collections.abc import Callable
 from typing import Any
 
 from ..facts import model as m
@@ -14,6 +16,14 @@ from .machine import Machine
 from .values import ANY_NAME, UNKNOWN, Class, Function, Obj, constant
 
 _SELF = (m.NAME, "self")
+_ORDERS: dict[str, Callable[[Any, Any], bool]] = {
+    "Equal": operator.eq,
+    "NotEqual": operator.ne,
+    "GreaterThan": operator.gt,
+    "GreaterThanEqual": operator.ge,
+    "LessThan": operator.lt,
+    "LessThanEqual": operator.le,
+}
 
 
 def is_certain(frame: Frame, name: str) -> bool:
@@ -113,6 +123,18 @@ def is_a_setting(machine: Machine, frame: Frame, place: Expr) -> bool:
     return not _is_set_later(receiver.cls, place)
 
 
+def compared(machine: Machine, frame: Frame, test: Expr) -> bool | None:
+    """What a setting's number says beside one that is written, `self.config.aux_weight > 0`, if it is known."""
+    order = _ORDERS.get(test[1])
+    if order is None or test[4] or (test[2][0], test[3][0]) not in ((m.ATTR, m.CONST), (m.CONST, m.ATTR)):
+        return None
+    left, right = (constant(machine.eval(frame, side)) for side in test[2:4])
+    if not isinstance(left, int) or not isinstance(right, int):
+        return None
+    place = test[2] if test[2][0] == m.ATTR else test[3]
+    return order(left, right) if is_a_setting(machine, frame, place) else None
+
+
 def made_with(machine: Machine, obj: Obj, place: Expr) -> Any:
     """The constant that an attribute of an object, `self.limit`, was made with, if nothing sets it later; else
     `Ellipsis`. What tests have left of it since is not asked."""
@@ -138,13 +160,12 @@ def _is_of_the_home(machine: Machine, obj: Obj, cls: Class) -> bool:
 
 def _is_set_later(of: Class, place: Expr) -> bool:
     return any(
-        place in statement[2]
+        place in targets(statement)
         for cls in of.mro
         for value in cls.members.values()
         for atom in value
         if type(atom) is Function and atom.facts.name != "__init__"
         for statement in statements(atom.facts.body)
-        if statement[0] == m.ASSIGN
     )
 
 
