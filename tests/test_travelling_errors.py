@@ -412,3 +412,51 @@ def work(model, x: torch.Tensor):
 )
 def test_records_of_a_logger(found: str, keep: str, tell: str) -> None:
     check(LOGGED.format(found=found, keep=keep, tell=tell))
+
+
+RING = """
+import logging
+from collections import deque
+
+log = logging.getLogger("work")
+ENOUGH = 300
+
+class Recent(logging.Handler):
+    def __init__(self, keep={default}, level=logging.ERROR):
+        super().__init__(level)
+        self.found = deque({most})
+
+    def emit(self, record):
+        {keep}
+
+def work(model, x: torch.Tensor):
+    try:
+        return model(x)
+    except ValueError as error:
+        log.exception("failed")
+
+def main(limit):
+    log.addHandler(Recent({made}))
+"""
+MANY = {
+    "of a number": ("9", "maxlen=200", "self.found.append(record)", ""),
+    "of a constant": ("9", "maxlen=ENOUGH", "self.found.append(record)", ""),
+    "by default": ("256", "maxlen=keep", "self.found.append((record.created, record))", ""),
+    "of who makes it": ("9", "[], keep", "self.found.appendleft(record)", "1000"),
+}
+FEW = {
+    "of a number": ("9", "maxlen=5", "self.found.append(record)", ""),
+    "of who makes it": ("500", "maxlen=keep", "self.found.append(record)", "keep=8"),
+    "of who knows": ("500", "maxlen=keep", "self.found.append(record)", "limit"),
+    "of a text": ("500", "maxlen=keep", "self.found.append((record.created, self.format(record)))", ""),
+}
+
+
+@pytest.mark.parametrize("default, most, keep, made", MANY.values(), ids=MANY)
+def test_the_last_hundreds_of_records(default: str, most: str, keep: str, made: str) -> None:
+    check(RING.format(default=default, most=most, keep=keep + "  # TML307", made=made))
+
+
+@pytest.mark.parametrize("default, most, keep, made", FEW.values(), ids=FEW)
+def test_the_last_few_records(default: str, most: str, keep: str, made: str) -> None:
+    check(RING.format(default=default, most=most, keep=keep, made=made))

@@ -22,7 +22,7 @@ file that hands it over. Third, an exception that the module
 makes once, as a constant, and that is raised as it is from where tensors are at
 hand; or one that a function makes, puts away, by itself or bound by
 `functools.partial`, and that is raised. So is a handler of a logger that keeps
-the records, `exc_info` and all.
+the records, `exc_info` and all, or the last hundreds of them.
 
 ## Why it retains
 An exception refers to its traceback, the traceback to every frame between the
@@ -243,17 +243,18 @@ def _kept_and_raised(kept: KeptError) -> Report:
 
 
 def _kept_by_a_handler(kept: KeptRecords) -> Report:
+    which = f"the last {kept.limit} records" if kept.limit else "every record"
     return Report(
         site=kept.site,
         message=(
-            f"`{kept.holder}` keeps every record, and the `exc_info` of an error's record the traceback with every "
+            f"`{kept.holder}` keeps {which}, and the `exc_info` of an error's record the traceback with every "
             "frame of the failed call and its tensors; keep `self.format(record)` instead"
         ),
         confidence=Confidence.MEDIUM,
         value="the frames of every error that is logged",
         holder=kept.holder,
         release="keep `self.format(record)`, and no more than the last few",
-        retains=Retains.GROWING,
+        retains=Retains.HELD if kept.limit else Retains.GROWING,
         related=((kept.logged, "logged with its traceback here"),),
     )
 
