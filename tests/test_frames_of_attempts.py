@@ -385,3 +385,68 @@ def retry_when_full(function):
 )
 def test_what_was_tried_is_handed_on(clause: str, below: str) -> None:
     check(HANDED_ON.format(clause=clause, below=below))
+
+ROUTES = """
+from typing import NamedTuple
+
+class Route(NamedTuple):
+    name: str
+    run: object
+
+def exact(x: torch.Tensor):
+    wide = x.repeat(4, 1)
+    if len(wide) > 64:
+        raise ValueError(wide.shape)
+    return wide
+
+def sketched(x: torch.Tensor):
+    return x @ x.T
+
+def whole(text):
+    return int(text)
+
+def broken(text):
+    return float(text)
+
+LISTED: tuple = (Route("exact", exact), Route("sketched", sketched))
+NAMED = {{"exact": exact, "sketched": sketched}}
+READERS = (Route("whole", whole), Route("broken", broken))
+
+def first(routes, x):
+    failed = None
+    here = [exact, sketched]
+    for {routes}:
+        try:
+            return name, run(x)
+        except ValueError as error:
+            {kept}
+    raise TypeError("none of them does") from failed
+
+def main(steps, text):
+    for _ in range(steps):
+        first({given})
+"""
+TENSORS = {
+    "of the module": ("name, run in LISTED", "None, torch.randn(4, 8)"),
+    "that it is given": ("name, run in routes", "LISTED, torch.randn(4, 8)"),
+    "numbered": ("i, (name, run) in enumerate(routes)", "LISTED, torch.randn(4, 8)"),
+    "by name": ("name, run in NAMED.items()", "None, torch.randn(4, 8)"),
+    "of its own": ("name, run in enumerate(here)", "None, torch.randn(4, 8)"),
+}
+TEXTS = {
+    "of the module": ("name, run in READERS", "None, text"),
+    "that it is given": ("name, run in routes", "READERS, text"),
+    "numbered": ("i, (name, run) in enumerate(routes)", "READERS, text"),
+}
+
+
+@pytest.mark.parametrize("routes, given", TENSORS.values(), ids=TENSORS)
+def test_one_of_several_functions_in_a_table(routes: str, given: str) -> None:
+    check(ROUTES.format(routes=routes, given=given, kept="failed = error  # TML307"))
+    check(ROUTES.format(routes=routes, given=given, kept="failed = error.with_traceback(None)"))
+    check(ROUTES.format(routes=routes, given=given, kept="failed = TypeError(str(error))"))
+
+
+@pytest.mark.parametrize("routes, given", TEXTS.values(), ids=TEXTS)
+def test_one_of_several_functions_without_tensors(routes: str, given: str) -> None:
+    check(ROUTES.format(routes=routes, given=given, kept="failed = error").replace("[exact, sketched]", "[whole]"))

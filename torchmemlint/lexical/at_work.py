@@ -166,10 +166,10 @@ def handed_in(program: Program, function: FunctionFacts, names: Set[str], depth:
     """The functions of the file that a function is given to call: `run_one(report, check_shapes)`, by callers, too,
     that only pass on what they are given; or the object that it is a method of, when that is made:
     `Runner(check_shapes)`."""
-    names = names | {last_name(one[3]) for one in statements(function.body)
-                     if one[0] == m.FOR and one[2][0] == m.NAME and one[2][1] in names}  # fmt: skip
+    listed = {part for name in names for table in _tables(program, function.body, (m.NAME, name)) for part in table}
+    names = names | listed
     wanted = [(index, param.name) for index, param in enumerate(function.params) if param.name in names]
-    found = _given(program, function.name, function.owner >= 0, wanted, depth)
+    found = _given(program, function.name, function.owner >= 0, wanted, depth) | (listed & program.by_name.keys())
     if function.owner >= 0:
         cls = program.facts.classes[function.owner]
         found |= _made_to_call(program, cls, names, depth)
@@ -247,22 +247,28 @@ def _functions_of(program: Program, place: Place, given: Expr) -> set[str]:
         return {last_name(item) for item in given[3]} - {""}
     if given[0] not in (m.NAME, m.ATTR):
         return set()
-    listed = {name for table in _tables(program, place, given) for name in table}
+    listed = {name for table in _tables(program, place.facts.body, given) for name in table}
     for one in statements(place.facts.body):  # `calls = [lambda: worker.step(batch) for worker in workers]`
         if one[0] == m.ASSIGN and given in one[2] and one[3][0] in (m.NEW, m.COMP):
             listed |= {name for part in nodes(one[3]) if part[0] == m.LAMBDA and len(part) == 2
                        for name in program.facts.functions[part[1]].calls}  # fmt: skip
+    listed |= _entries(program, place.facts.body, {given}, kinds=(m.NEW, m.DICT))
     return {last_name(given), *listed}
 
 
-def _tables(program: Program, place: Place, target: Expr) -> Iterator[set[str]]:
+def _tables(program: Program, body: tuple[Stmt, ...], target: Expr) -> Iterator[set[str]]:
     """What a loop variable stands for in turn: `for name, check in CHECKS.items()`."""
-    for loop in statements(place.facts.body):
-        if loop[0] != m.FOR or target not in targets(loop):
-            continue
-        iterated = {part for part in nodes(loop[3]) if part[0] == m.NAME}
-        for body in (place.facts.body, program.facts.functions[0].body):
-            for one in statements(body):
-                if one[0] == m.ASSIGN and not iterated.isdisjoint(one[2]):
-                    yield {part[1] for part in nodes(one[3]) if part[0] == m.NAME}
-        yield {part[1] for part in iterated}
+    for loop in statements(body):
+        if loop[0] == m.FOR and target in nodes(loop[2]):
+            iterated = {part for part in nodes(loop[3]) if part[0] == m.NAME}
+            yield _entries(program, body, iterated)
+            yield {part[1] for part in iterated}
+
+
+def _entries(program: Program, body: tuple[Stmt, ...], tables: set[Expr], kinds: tuple[int, ...] = ()) -> set[str]:
+    """What tables are made of, here or in the module, `ROUTES = (Route("exact", exact), ...)`; of any kind, or of
+    these kinds of expressions."""
+    bound = [one for block in (body, program.facts.functions[0].body) for one in statements(block)]
+    values = [one[-1] for one in bound if one[0] in (m.ASSIGN, m.ANNOTATE) and not tables.isdisjoint(targets(one))]
+    made = [value for value in values if value is not None and (not kinds or value[0] in kinds)]
+    return {part[1] for value in made for part in nodes(value) if part[0] == m.NAME}
