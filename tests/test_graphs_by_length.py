@@ -50,3 +50,41 @@ CASES = {
 def test_graphs_by_length(case: str) -> None:
     mark, then, over, given = CASES[case]
     check(DECODER.format(mark=mark, then=then, over=over, given=given))
+
+
+PADDED = """
+import bisect
+
+class Graphs:
+    def __init__(self, model, largest):
+        self.model, self.graphs = model, {{}}
+        self.sizes = [size for size in range(1, largest)]
+
+    def _nearest(self, size):
+        return self.sizes[bisect.bisect_left(self.sizes, size)]
+
+    def is_there(self, size):
+        {asked}
+        return asked in self.graphs
+
+    def capture(self, tokens):
+        graph, size = torch.cuda.CUDAGraph(), tokens.shape[0]
+        with torch.cuda.graph(graph):
+            out = self.model(tokens)
+        self.graphs[size] = (graph, tokens, out){mark}
+        return out
+
+    def replay(self, tokens):
+        graph, given, out = self.graphs[tokens.shape[0]]
+        given.copy_(tokens)
+        graph.replay()
+        return out
+"""
+
+
+@pytest.mark.parametrize(
+    ("asked", "mark"),
+    [("asked = self._nearest(size)", ""), ("asked = (size + 7) // 8 * 8", ""), ("asked = size", MARK)],
+)
+def test_graphs_that_are_asked_for_by_a_few_sizes(asked: str, mark: str) -> None:
+    check(PADDED.format(asked=asked, mark=mark))

@@ -9,7 +9,7 @@ from ..facts import model as m
 from ..facts.emptying import drained
 from ..facts.model import Expr, FunctionFacts, Stmt
 from ..facts.program import Place, Program, targets, text
-from ..facts.walk import calls, calls_of, last_name, nodes, statements
+from ..facts.walk import calls, calls_of, expressions_of, last_name, nodes, statements
 from .devices import Slip
 from .piled import ENGINES
 
@@ -47,6 +47,7 @@ def graphs_by_shape(program: Program) -> Iterator[Slip]:
                         drained(program, last, passing=makes)
                         or _limited(program, last)
                         or _is_known(program, place, key, listed, 2)
+                        or _asks_for_few(program, place, last)
                     ):
                         continue
                     if statement[1] not in said and (kind == "graph" or _is_size(_resolved(place, key))):
@@ -226,6 +227,20 @@ def _is_known(program: Program, place: Place, key: Expr, listed: set[str], depth
         if part[0] == m.CALL and len(part) == 5 and _is_picked(place, part):
             return True
     return False
+
+
+def _asks_for_few(program: Program, filled: Place, name: str) -> bool:
+    """Whether other functions of the class look whether a graph is there by keys of which there are few: `nearest not
+    in self.graphs`. The inputs that the graph is captured with have been padded to that."""
+    asked = [
+        _is_known(program, place, node[2], _listed(place), 2)
+        for place in program.places
+        if place.cls and place.cls == filled.cls and place.facts is not filled.facts
+        for one in statements(place.facts.body)
+        for node in expressions_of(one)
+        if node[0] == m.COMPARE and node[1] in ("In", "NotIn") and last_name(node[3]) == name
+    ]
+    return bool(asked) and all(asked)
 
 
 def _is_picked(place: Place, call: Expr) -> bool:
