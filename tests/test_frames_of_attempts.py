@@ -386,6 +386,7 @@ def retry_when_full(function):
 def test_what_was_tried_is_handed_on(clause: str, below: str) -> None:
     check(HANDED_ON.format(clause=clause, below=below))
 
+
 ROUTES = """
 from typing import NamedTuple
 

@@ -33,3 +33,37 @@ _MIXING = """
 )
 def test_what_is_made_of_weights(made: str, used: str) -> None:
     check(_MIXING.format(made=made, used=used))
+
+
+_DECAY = """
+    class Decay(nn.Module):
+        def __init__(self, channels):
+            super().__init__()
+            {has}
+            self.mixes = nn.Sequential(nn.Linear(channels, channels), nn.ReLU())
+            self.rates = None
+
+        def get_rates(self, z):
+            {made}
+            return self.rates
+
+        def forward(self, z):
+            return z * self.get_rates(z)
+    """
+_OWN = "self.log_rates = nn.Parameter(torch.rand(channels).log())"
+_REGISTERED = "self.register_parameter('log_rates', nn.Parameter(torch.rand(channels).log()))"
+
+
+@pytest.mark.parametrize("has", [_OWN, _REGISTERED])
+@pytest.mark.parametrize(
+    "made",
+    [
+        "if self.rates is None: self.rates = -self.log_rates.float().exp()",
+        "if self.rates is None: self.rates = torch.exp(self.log_rates) * 0.5",
+        "if self.rates is None: self.rates = self.mixes(self.log_rates)  # TML108",
+        "if self.rates is None: self.rates = self.log_rates.exp() * self.mixes(z)  # TML108",
+        "self.rates = self.log_rates.exp() * self.mixes(z)  # TML108",
+    ],
+)
+def test_what_is_made_of_own_parameters(has: str, made: str) -> None:
+    check(_DECAY.format(has=has, made=made))

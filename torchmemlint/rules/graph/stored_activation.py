@@ -50,6 +50,7 @@ from typing import TYPE_CHECKING
 from ...evidence.leftovers import left_by_hooks
 from ...facts.model import file_of, statement_of
 from ...finding import Confidence, Retains
+from ...interpreter.values import LEAF, Obj, Tensor
 from ...lexical.awaiting import never_taken
 from ...lexical.packed import never_unpacked
 from .. import Report
@@ -60,6 +61,7 @@ if TYPE_CHECKING:
     from ...evidence.evidence import Evidence
     from ...evidence.places import Holder
     from ...evidence.retentions import Retention
+    from ...interpreter.frames import Frame
 
 code = "TML108"
 name = "stored-activation"
@@ -75,8 +77,18 @@ def _is_made_of_weights(evidence: Evidence, retention: Retention) -> bool:
     store, derivation = retention.store_event, evidence.machine.derivation
     if statement_of(store.site) not in store.frame.unit.outline.made_when_missing:
         return False
-    made_from = [node for node in derivation.ancestors(store.node) if not derivation.parents[node]]
-    return all(derivation.labels.get(node, ("",))[0] == "parameters" for node in made_from)
+    way = derivation.ancestors(store.node)
+    label_of = {node: derivation.labels.get(node, ("",))[0] for node in way}
+    if "module" in label_of.values():
+        return False  # of a pass, whatever it was given
+    own = {name for node in _own_parameters(store.owner) for name in derivation.names_of(node)}
+    return all(node in own or label_of[node] == "parameters" for node in way if not derivation.parents[node])
+
+
+def _own_parameters(owner: Obj | Frame) -> set[int]:
+    """The nodes of the parameters that a module has as attributes, `self.decay = nn.Parameter(...)`."""
+    values = owner.fields.values() if isinstance(owner, Obj) and owner.kind == "module" else ()
+    return {atom.node for value in values for atom in value if type(atom) is Tensor and atom.graph == LEAF}
 
 
 def check(evidence: Evidence) -> Iterator[Report]:
