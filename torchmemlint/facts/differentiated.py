@@ -16,7 +16,31 @@ _OPERATIONS = frozenset(
 )
 _ASK = ("count", "enumerate", "get", "has", "is", "n", "num", "sample")  # first words of what does nothing to a value
 _LOSSES = ("_loss", "cross_entropy", "cross_entropy_with_logits")
+_SCALES = ("Multiply", "Divide")
 _REFERENCES = ("label", "target", "truth", "gt", "ref", "old", "gold", "answer", "true")
+_FACTORS = frozenset(  # what a loss is multiplied with
+    """alpha beta coef coefs coeff coeffs coefficient factor factors lambda lam mult multiplier ratio scale scaler
+    scaling weight weighting weights""".split()
+)
+
+
+def names_loss(name: str) -> bool:
+    """`policy_loss`, `loss_ce`, and not a number that goes with one: `loss_weight`, `loss_scale_factor`."""
+    return "loss" in name and name.rsplit("_", 1)[-1] not in _FACTORS
+
+
+def with_graph(operation: Expr) -> tuple[Expr, ...]:
+    """The sides of an operation that must have a graph for its result to have one: of `loss / steps` the first, of
+    `scale * loss` the one that is called a loss."""
+    _, operator, left, right = operation
+    if operator not in _SCALES:
+        return left, right
+    losses = tuple(side for side in (left, right) if any(map(names_loss, _names(side))))
+    return losses or ((left,) if operator == "Divide" else (left, right))
+
+
+def _names(value: Expr) -> Iterator[str]:
+    return (node[-1] for node in nodes(value) if node[0] in (m.NAME, m.ATTR))
 
 
 def goes_back(method: str) -> bool:

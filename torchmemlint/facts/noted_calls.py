@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from . import model as m
-from .differentiated import goes_back
+from .differentiated import goes_back, with_graph
 from .knowledge import GRAD_MODES, MIXES_IN, PROCESS_CALLBACKS, TAKES_OUT
 from .model import Expr
 from .scopes import SELF, Scope
@@ -115,8 +115,8 @@ def _differentiated(call: Expr) -> list[tuple[str, str]]:
             key = expr[2]
             visit(expr[1], part or (f"[{key[1]}]" if key[0] == m.CONST else "*"))
         elif op == m.ARITH:
-            visit(expr[2], part)
-            visit(expr[3], part)
+            for side in with_graph(expr):
+                visit(side, part)
         elif op in (m.UNARY, m.STAR):
             visit(expr[1], part)
         elif op == m.CALL:

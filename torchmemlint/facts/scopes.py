@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from . import model as m
+from .differentiated import names_loss
 from .model import Expr, Param, Site
 
 SELF: Expr = (m.NAME, "self")
@@ -65,7 +66,7 @@ class Scope:
         operands = self.operands.pop(last, {})
         for operand, of_it in operands.items():
             # the only operand must be attached; of several, those that are called a loss
-            if len(operands) == 1 or "loss" in operand:
+            if len(operands) == 1 or names_loss(operand):
                 self.differentiate(operand, of_it, m.statement_of(last))
 
 
