@@ -10,6 +10,7 @@ from ..facts import model as m
 from ..facts.model import Expr, FunctionFacts, Site
 from ..facts.walk import asks_whether_it_trains, calls, last_name, nodes, statements
 from .branching import note_rounds
+from .by_text import returned_by_text
 from .coroutines import keep_locals
 from .cycles import note_recursion
 from .defaults import default_of
@@ -20,7 +21,7 @@ from .machine import Machine
 from .not_entered import PLAIN, asks_for_one, is_a_check, is_beside_the_point, plain_question, says_plain
 from .stores import note_cached_call
 from .tensors import backward
-from .unknown import by_name, unknown_call
+from .unknown import unknown_call
 from .values import (
     LIGHT,
     MAYBE,
@@ -220,7 +221,7 @@ def _unentered(
         more: Kwargs = {"create_graph": UNKNOWN} if _differentiates_for_others(function.facts) else {}
         backward(machine, frame, given, more, site, method=False, of_part=function.facts.name == "forward")
     elif function.frame.unit is not machine.home:
-        named = by_name(machine, frame, (m.NAME, function.facts.name), args, kwargs, site)
+        named = returned_by_text(machine, frame, function, args, kwargs, site)
         if named is not None:
             return named
     if not parents:

@@ -17,6 +17,7 @@ from .tensors import names_number
 from .values import ATTACHED, COUNT, FREE, OFF, UNKNOWN, Obj, Opaque, Tensor, Value
 
 _SIDES = frozenset("n t l s h w len length seq seqlen time frames tokens steps height width".split())
+_RECORDS = frozenset("metric metrics stat stats statistics log logs logging info infos scalars summary report".split())
 _LENGTHS = ("lens", "length", "lengths", "mask", "masks", "count", "counts", "size", "sizes", "indices")
 
 
@@ -40,6 +41,8 @@ def unpack(machine: Machine, frame: Frame, targets: tuple[Expr, ...], value: Val
             part = _part_differentiated(machine, frame, site, target, part)
         elif any(type(atom) is Tensor and atom.bundle for atom in value) and _names_lengths(target):
             part = UNKNOWN  # next to what a module computed it hands out lengths and masks
+        elif _names_record(target) and all(_is_unseen_loss(machine, atom) for atom in value):
+            part = UNKNOWN
         elif target[0] == m.NAME and frame.facts.backward.get(site, target[1]) != target[1]:
             part = tuple(_beside_the_loss(machine, atom) for atom in part)
         if target[0] == m.NAME and part and all(type(atom) is Tensor and atom.weight < 3 for atom in part):
@@ -89,6 +92,16 @@ def _names_lengths(target: Expr) -> bool:
     """`hlens`, `mask`, `lengths[i]`, `datapoint_count`: numbers and booleans, which have no graph."""
     name = last_name(target)
     return names_number(name) or any(word.endswith(_LENGTHS) for word in name.lower().split("_"))
+
+
+def _names_record(target: Expr) -> bool:
+    """`metrics`, `loss_stats`, `log_dict`: what is there to be printed, which is numbers as often as not."""
+    return target[0] == m.NAME and not _RECORDS.isdisjoint(target[1].lower().split("_"))
+
+
+def _is_unseen_loss(machine: Machine, atom: Any) -> bool:
+    """What a function gave that is known to compute a loss, by its name, which says nothing of what is beside it."""
+    return type(atom) is Tensor and machine.derivation.labels.get(atom.node, ("",))[0] == "loss"
 
 
 def _beside_the_loss(machine: Machine, atom: Any) -> Any:

@@ -1,0 +1,175 @@
+"""Numbers that stand beside a loss: what it is scaled with, and what a helper hands out with it for the record."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from projects import check_project
+from snippets import check
+
+SNIPPETS = {
+    "a factor that is called after the loss": """
+        class Critic:
+            def update(self, loader, optimizer):
+                totals = {"value": 0.0}
+                for batch in loader:
+                    value_loss, clipped = find_terms(batch)
+                    if self.dynamic:
+                        loss_scale_factor = batch["mask"].shape[0] / self.size
+                        loss = value_loss * loss_scale_factor
+                    else:
+                        loss_scale_factor = 1 / self.accumulate
+                        loss = value_loss * loss_scale_factor
+                    loss.backward()
+                    optimizer.step()
+                    totals["value"] += value_loss.detach().item() * loss_scale_factor
+                return totals
+        """,
+    "a weight that is called after the loss": """
+        def train(loader, optimizer, schedule):
+            weights = 0.0
+            for step, batch in enumerate(loader):
+                loss_weight = schedule.at(step)
+                loss = find_terms(batch) * loss_weight
+                loss.backward()
+                optimizer.step()
+                weights += loss_weight
+            return weights
+        """,
+    "the loss beside its weight": """
+        def train(loader, optimizer, schedule):
+            total = 0.0
+            for step, batch in enumerate(loader):
+                loss_weight = schedule.at(step)
+                rank_loss = find_terms(batch)
+                loss = rank_loss * loss_weight
+                loss.backward()
+                optimizer.step()
+                total += rank_loss  # TML101
+            return total
+        """,
+    "what a loss is divided by where it is back-propagated": """
+        def train(loader, optimizer, sizes):
+            tokens = 0
+            for batch in loader:
+                optimizer.zero_grad()
+                loss = find_terms(batch)
+                count = sizes.of(batch)
+                (loss / count).backward()
+                optimizer.step()
+                tokens += count
+            return tokens
+        """,
+    "what a loss is multiplied with where it is back-propagated": """
+        def train(loader, optimizer, schedule):
+            seen = 0
+            for step, batch in enumerate(loader):
+                loss = find_terms(batch)
+                share = schedule.at(step)
+                (share * loss).backward()
+                optimizer.step()
+                seen += share
+            return seen
+        """,
+    "a loss that is divided where it is back-propagated": """
+        def train(loader, optimizer, sizes):
+            total = 0
+            for batch in loader:
+                found = find_terms(batch)
+                count = sizes.of(batch)
+                (found / count).backward()
+                optimizer.step()
+                total += found  # TML101
+            return total
+        """,
+    "what an unseen loss gives for the record": """
+        from losses import pair_loss
+
+        def train(loader, optimizer):
+            model, total, margin = Net(), 0.0, 0.0
+            for batch in loader:
+                loss, metrics = pair_loss(model(batch), batch)
+                loss.backward()
+                optimizer.step()
+                total += loss.item()
+                margin += metrics["margin"]
+            return total, margin
+        """,
+    "the parts of an unseen loss": """
+        from losses import pair_loss
+
+        def train(loader, optimizer):
+            model, total, margin = Net(), 0.0, 0.0
+            for batch in loader:
+                loss, parts = pair_loss(model(batch), batch)
+                loss.backward()
+                optimizer.step()
+                total += loss.item()
+                margin += parts["margin"]  # TML101
+            return total, margin
+        """,
+}
+_LONG = "\n".join(f"    step_{number} = model.scale + {number}" for number in range(300))
+_TERMS = f"""
+import torch
+import torch.nn.functional as F
+
+
+def cut(model, batch):
+{_LONG}
+    return [(x.detach(), y.detach()) for x, y in batch]
+
+
+def pair_loss(model, batch, bias){{hint}}:
+    total, margins = 0.0, []
+    metrics = {{{{"margin": 0.0, "pairs": 0}}}}
+    batch = [pair for pair in batch if pair is not None]
+    metrics["pairs"] += len(batch)
+    for x, y in batch:
+        margin = model(x) - model(y)
+        total = total + -F.logsigmoid(margin + bias)
+        margins.append(margin.mean())
+        metrics["margin"] += margin.mean().item()
+    return total / len(batch), {{given}}
+"""
+_TRAINER = """
+import torch
+from torch import nn
+
+from terms import cut, pair_loss
+
+
+def train(loader, optimizer):
+    model, total, margin = nn.Linear(8, 1), 0.0, 0.0
+    for batch in loader:
+        loss, found = pair_loss(model, cut(model, batch), model(batch).mean())
+        loss.backward()
+        optimizer.step()
+        total += loss.item()
+        margin += found["margin"]
+    return total, margin
+"""
+_ADDED = _TRAINER.replace("loss.item()", "loss  # TML101")
+
+
+@pytest.mark.parametrize("name", SNIPPETS)
+def test_snippets(name: str) -> None:
+    check(SNIPPETS[name])
+
+
+@pytest.mark.parametrize("hint", ["", " -> tuple[torch.Tensor, dict[str, float]]"])
+@pytest.mark.parametrize("trainer", [_TRAINER, _ADDED], ids=["numbers", "the-loss"])
+def test_what_a_long_helper_returns_beside_the_loss(
+    hint: str, trainer: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The helper takes more steps than what is run of other files."""
+    files = {"terms.py": _TERMS.format(hint=hint, given="metrics"), "train.py": trainer}
+    check_project(files, tmp_path, monkeypatch)
+
+
+def test_a_tensor_that_a_long_helper_returns_beside_the_loss(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    hint = " -> tuple[torch.Tensor, torch.Tensor]"
+    trainer = _TRAINER.replace('found["margin"]', "found  # TML101")
+    files = {"terms.py": _TERMS.format(hint=hint, given="torch.stack(margins)"), "train.py": trainer}
+    check_project(files, tmp_path, monkeypatch)
