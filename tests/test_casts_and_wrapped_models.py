@@ -184,3 +184,24 @@ def main(env, loader):
 def test_what_a_mask_is_asked_for_is_not_differentiated() -> None:
     assert not {"TML101", "TML102"} & codes(_ASKED.format(method="get_mask_backward", mark=""))
     assert "TML102" in codes(_ASKED.format(method="manual_backward", mark=""))
+
+
+_PACKING = """
+@torch.no_grad()
+def packed(net, device):
+    found = {{}}
+    for name, layer in net.named_modules():
+        if isinstance(layer, nn.Linear):
+            weight = layer.weight.{moved}
+            found[name] = weight * (127 / weight.abs().amax(1, keepdim=True)){mark}
+    return found
+
+def main(net, device, path):
+    net = net.to(device)
+    torch.save({{name: value.cpu() for name, value in packed(net, device).items()}}, path)
+"""
+
+
+@pytest.mark.parametrize("moved", ["to(layer.bias.dtype)", "to(torch.int8)", "float()"])
+def test_weights_that_are_cast_where_they_are(moved: str) -> None:
+    check_innocent(_PACKING.format(moved=moved, mark=""))

@@ -184,9 +184,12 @@ def _bound_in(loop: Stmt) -> list[Expr]:
 
 
 def _casts(call: Expr) -> bool:
-    """`x.to(torch.float32)`, `x.to(dtype=y.dtype)`: to another type, where it is."""
+    """`x.to(torch.float32)`, `x.to(weight.dtype)`, `x.to(dtype=kind)`: to another type, where it is."""
     given = [*call[3], *(value for key, value in call[4] if key != "copy")]
-    return len(given) == 1 and (last_name(given[0]) in DTYPES or call[4][:1] == (("dtype", given[0]),))
+    if len(given) != 1:
+        return False
+    named = last_name(given[0])
+    return named in DTYPES or named.endswith("dtype") or call[4][:1] == (("dtype", given[0]),)
 
 
 def _made_of(expr: Expr, items: set[Expr]) -> bool:

@@ -241,7 +241,8 @@ EVALUATION_WORDS: Final = (
     "diariz",
 )
 DTYPES: Final = frozenset(  # what `x.to(...)` may be given instead of a device
-    "dtype float float16 float32 float64 half bfloat16 double int int32 int64 long bool uint8".split()
+    """dtype float float16 float32 float64 half bfloat16 double int int8 int16 int32 int64 long short bool uint8
+    complex64 complex128 float8_e4m3fn float8_e5m2""".split()
 )
 # Classes whose objects are processes [docs: multiprocessing].
 PROCESSES: Final = ("Process", "SpawnProcess", "ForkProcess")
