@@ -10,6 +10,7 @@ from ..facts.program import Place, Program, keyword, targets, text
 from ..facts.walk import calls, calls_of, in_loops, last_name, loops, nodes, statements
 from .allocations import is_called_in_loop
 from .devices import THREADS, Slip, handed, is_thread
+from .done_once import is_done_once
 from .once import is_repeated
 from .piled import ONCE
 
@@ -42,6 +43,8 @@ def stream_each_time(program: Program) -> Iterator[Slip]:
                     yield Slip(call[1], "round", -1, 2)
                 elif name in tasks:
                     yield Slip(call[1], f"task of `{name}`", -1, 2)
+                elif is_done_once(program, place, statement[1]):
+                    continue
                 elif (name in _PER_CALL and place.cls) or _is_called_again(program, place):
                     yield Slip(call[1], f"call of `{name}`", -1, 2)
                 elif (f"{place.cls}.run" if name == "run" and place.cls else name) in _joined_at_once(program):

@@ -15,6 +15,7 @@ from ..facts.answering import answers_requests
 from ..facts.model import Expr, FunctionFacts, Site, Stmt
 from ..facts.program import Block, Place, Program, targets
 from ..facts.walk import ALWAYS, blocks, calls_of, expressions_of, last_name, nodes, root_of, statements
+from .done_once import is_done_once
 from .endless import work_of
 from .once import is_repeated
 
@@ -50,7 +51,9 @@ def endless_tasks(program: Program) -> Iterator[EndlessTask]:
                 continue
             if not _works_beside(place.facts, call) or _serves_many(work.function, place.facts):
                 continue
-            if not _is_seen_to(program, place, one) and (is_repeated(program, place) or answers_requests(place.facts)):
+            if _is_seen_to(program, place, one) or is_done_once(program, place, one[1]):
+                continue
+            if is_repeated(program, place) or answers_requests(place.facts):
                 yield EndlessTask(call[1], place.facts.name, work.function.name)
 
 
