@@ -119,7 +119,7 @@ def _retention(machine: Machine, note: Plain, kept: Kept) -> WorkerRetention | N
         limit = unasked_limit(note.frame) if kept.context.kind == "loader" else ""
         if not limit:
             return None
-    anchor = line_of_home(machine, note.site, *reversed(note.trail), kept.context.site, loops=note.loops)
+    anchor = _told_at(machine, note, kept)
     if anchor is None:
         return None  # the affair of the file that starts the worker
     related = tuple((site, "called from here") for site in reversed(note.trail) if site != anchor)
@@ -140,6 +140,20 @@ def _retention(machine: Machine, note: Plain, kept: Kept) -> WorkerRetention | N
         limit,
         grows and while_serving(note, kept),
     )
+
+
+def _told_at(machine: Machine, note: Plain, kept: Kept) -> Site | None:
+    """Where a worker's store is told of: in the home file, or where that makes what it is put into, `Cache()`, for what
+    the worker runs; or else starts the worker."""
+    anchor = line_of_home(machine, note.site, *reversed(note.trail), kept.context.site, loops=note.loops)
+    made = made_at(kept.owner)
+    if made is None or anchor != kept.context.site or not machine.is_home(made) or anchor == note.site:
+        return anchor
+    entered: Frame | None = note.frame
+    while entered is not None and entered.call_site != kept.context.site:
+        entered = entered.caller
+    owner = kept.owner.home[0] if isinstance(kept.owner, Obj) and kept.owner.home is not None else None
+    return anchor if entered is None or entered.receiver is owner else made
 
 
 def _is_loaded_by_a_property(machine: Machine, site: Site) -> bool:

@@ -157,17 +157,20 @@ def _reported(source: Source, found: list[Finding], plan: Plan, session: Session
 
 def most_specific(found: list[Finding], least: Confidence = Confidence.MEDIUM) -> list[Finding]:
     """One finding a place: the word of a general rule, that a container grows, is needless where another rule says why
-    it does, no less surely or at least so surely as what is shown."""
+    it does, no less surely or at least so surely as what is shown; there, or on the way to where it grows."""
     general = {code for code, rule in registry().items() if rule.general}
-    claimed: dict[Location, Confidence] = {}
+    claimed: dict[tuple[Location, str | None], Confidence] = {}
     for finding in found:
         if finding.code not in general:
-            claimed[finding.start] = max(finding.confidence, claimed.get(finding.start, finding.confidence))
+            on_the_way = [(one.start, finding.holder) for one in finding.related if one.filename == finding.filename]
+            for place in ((finding.start, None), *on_the_way):
+                claimed[place] = max(finding.confidence, claimed.get(place, finding.confidence))
 
     shown = max(least, Confidence.MEDIUM)
 
     def has_its_say(finding: Finding) -> bool:
-        more = claimed.get(finding.start)
+        places = (finding.start, None), (finding.start, finding.holder)
+        more = max((claimed[place] for place in places if place in claimed), default=None)
         return finding.code not in general or more is None or more < min(finding.confidence, shown)
 
     return [finding for finding in found if has_its_say(finding)]
