@@ -17,6 +17,7 @@ from ..interpreter.parts import INDICES
 from ..interpreter.values import ANY, ATTACHED
 from .occasions import is_being_made
 from .places import Holder, describe, last_part
+from .put_on_device import is_put_there
 
 _NEAR = 8  # nodes of the derivation between a place and what fills it
 _STEPS = 6  # from a collection to what is moved: joined, cast, the best of it; beyond that it is worked with
@@ -58,7 +59,7 @@ def collected_on_device(machine: Machine, stores: Iterable[Store]) -> Iterator[C
         holder = describe(store.owner, store.key, machine)
         if _is_as_loaded(store, loop):
             continue  # a loader gives it on the host
-        if _is_a_move(store, loop):
+        if is_put_there(store, loop):
             continue  # whoever asked for them wants them there
         scripts = holder.kind == "global" and store.frame.function is None  # its body is one function
         own = scripts or (holder.kind in ("local", "attribute") and holder.owner)
@@ -162,25 +163,6 @@ def _is_as_loaded(store: Store, loop: Loop) -> bool:
         place = place[1]
     bound = {name for one in statements(over[4]) for target in targets(one) for name in nodes(target)}
     return place[0] == m.NAME and place not in bound and any(place in nodes(target) for target in targets(over))
-
-
-def _is_a_move(store: Store, loop: Loop) -> bool:
-    """`for tensor in batch: out.append(tensor.to(device))`, `return out`: a function that puts what it is given on a
-    device, and computes nothing."""
-    body = store.frame.facts.body
-    call = call_at(body, store.site)
-    over = next((one for one in statements(body) if one[0] == m.FOR and one[1] == loop.site), None)
-    if call is None or over is None or call[2][0] != m.ATTR or len(call[3]) != 1:
-        return False
-    moved = call[3][0]
-    if moved[0] != m.CALL or moved[2][0] != m.ATTR or moved[2][2] not in ("to", "cuda"):
-        return False
-    given = moved[2][1] in targets(over) and moved[2][1] not in _bound_in(over)
-    return given and any(one[0] == m.RETURN and one[2] == call[2][1] for one in statements(body))
-
-
-def _bound_in(loop: Stmt) -> list[Expr]:
-    return [target for one in statements(loop[4]) for target in targets(one)]
 
 
 def _casts(call: Expr) -> bool:

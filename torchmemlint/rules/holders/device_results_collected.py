@@ -26,6 +26,7 @@ in each round the old and the new tensor stand there together for a moment.
 - Each result is moved in the loop, `outputs.append(logits.cpu())`.
 - What is kept is small by its nature: a number, `argmax`.
 - The result is needed on the device: the function computes something of it.
+- It is no result: a loop loads inputs onto the device, for what follows.
 - The rounds are the steps of one answer, and not batches.
 
 ## How to release it

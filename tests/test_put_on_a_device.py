@@ -1,0 +1,68 @@
+"""What a loop puts on a device for what follows, beside results that pile up there."""
+
+from __future__ import annotations
+
+import pytest
+from snippets import PRELUDE, check
+
+_IMPORTS = PRELUDE + "import numpy as np\n"
+_LOAD = """
+        def load_scene(path, device):
+            with np.load(path) as file:
+                return {key: torch.tensor(value).to(device) for key, value in file.items()}
+"""
+_USE = """
+        @torch.no_grad()
+        def simulate(model: nn.Module, paths, device):
+            scenes = []
+            for path in paths:
+                LINE
+            batch = {key: torch.cat([scene[key] for scene in scenes]) for key in scenes[0]}
+            tops = [scene["speed"].cpu().numpy().max() for scene in scenes]
+            return model(batch["past"]), tops
+"""
+SNIPPETS = {
+    "scenes that are loaded onto the device": _LOAD + _USE.replace("LINE", "scenes.append(load_scene(path, device))"),
+    "scenes that are loaded, by a name": _LOAD
+    + _USE.replace("LINE", "scene = load_scene(path, device=device)\n                scenes.append(scene)"),
+    "arrays by key": """
+        def to_torch(arrays, device):
+            out = {}
+            for key, row in arrays.items():
+                if key == "ids":
+                    out[key] = torch.from_numpy(row).long().to(device)
+                else:
+                    out[key] = torch.from_numpy(row.astype(np.float32)).to(device)
+            return out
+
+        @torch.no_grad()
+        def run(model: nn.Module, arrays, device):
+            batch = to_torch(arrays, device)
+            past = {key: batch[key][:1].detach().cpu().numpy() for key in batch}
+            return model(batch["x"]).cpu(), past
+        """,
+    "what the model makes of what is loaded": _LOAD
+    + """
+        @torch.no_grad()
+        def predict_all(model: nn.Module, paths, device):
+            rows = []
+            for path in paths:
+                scene = load_scene(path, device)
+                rows.append(model(scene["past"]))  # TML310
+            return torch.cat(rows).cpu()
+        """,
+    "what the model makes of arrays": """
+        @torch.no_grad()
+        def predict_all(model: nn.Module, arrays, device):
+            out = {}
+            for key, row in arrays.items():
+                x = torch.from_numpy(row).to(device)
+                out[key] = model(x)  # TML310
+            return {key: row.cpu() for key, row in out.items()}
+        """,
+}
+
+
+@pytest.mark.parametrize("name", SNIPPETS)
+def test_snippets(name: str) -> None:
+    check(SNIPPETS[name], _IMPORTS)
