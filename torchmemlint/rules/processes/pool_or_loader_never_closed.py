@@ -57,6 +57,7 @@ from ...facts.emptying import ending, gone_through
 from ...facts.knowledge import PROCESSES
 from ...facts.model import statement_of
 from ...finding import Confidence, Retains
+from ...lexical.ended_first import ends_before_it_replaces
 from ...lexical.groups import groups_each_time, groups_let_go
 from ...lexical.handed_processes import dropped_processes
 from ...lexical.launched import launched_and_dropped
@@ -95,6 +96,8 @@ def check(evidence: Evidence) -> Iterator[Report]:
             continue
         if kept.item.kind == "loader" and gone_through(kept.program, kept.holder.text.rsplit(".", 1)[-1]):
             continue  # one for each data set, which all the passes use
+        if ends_before_it_replaces(kept.program, kept.holder.text.rsplit(".", 1)[-1]):
+            continue
         what = WHAT[kept.item.kind]
         who = f"nothing calls `{kept.method}()`" if kept.method else "nothing closes them or takes them out"
         yield Report(
