@@ -112,3 +112,66 @@ def test_a_list_for_each_batch(loops: str) -> None:
 @pytest.mark.parametrize("loops", OF_ALL)
 def test_a_list_of_all_batches(loops: str) -> None:
     check(IN_TURN.format(loops.strip()))
+
+
+BY_WORKERS = """
+import itertools
+from torch.utils.data import DataLoader
+from tqdm import tqdm
+
+class Faces(torch.utils.data.Dataset):
+    def __len__(self):
+        return 4096
+
+    def __getitem__(self, i):
+        return torch.rand(3, 32, 32), torch.tensor(i % 100)
+
+def batches_of(faces, workers):
+    return DataLoader(faces, batch_size=32, num_workers=workers)
+
+class Source:
+    def __init__(self, workers):
+        self.workers = workers
+
+    def read(self, num_workers=None):
+        return DataLoader(Faces(), batch_size=32, num_workers=num_workers or self.workers)
+
+@torch.inference_mode()
+def main(model, workers=2):
+    kept, source = [], Source(workers)
+    for {} in {}:
+        kept.append({})
+        print(model(images).mean().item())
+    return torch.cat(kept)
+"""
+LOADERS = [
+    ("images, labels", "batches_of(Faces(), workers)"),
+    ("i, (images, labels)", "enumerate(batches_of(Faces(), workers))"),
+    ("images, labels", "tqdm(batches_of(Faces(), workers=workers), desc='faces')"),
+    ("images, labels", "source.read(num_workers=workers)"),
+    ("images, labels", "DataLoader(Faces(), 32, num_workers=workers)"),
+    ("(images, labels), _", "zip(batches_of(Faces(), workers), itertools.count())"),
+]
+
+
+@pytest.mark.parametrize(("names", "loader"), LOADERS)
+def test_loaders_that_are_told_how_many_workers(names: str, loader: str) -> None:
+    check(BY_WORKERS.format(names, loader, "labels)  # TML409").replace("TML409)", "TML409"))
+    check_innocent(BY_WORKERS.format(names, loader, "labels.clone()"))
+    check_innocent(BY_WORKERS.format(names, loader, "labels.sum()"))
+
+
+def test_a_round_for_each_worker() -> None:
+    check_innocent(
+        """
+        import torch.multiprocessing as mp
+
+        def main(step, num_workers):
+            queue, kept = mp.Queue(8), []
+            for rank in range(num_workers):
+                mp.Process(target=step, args=(queue, rank)).start()
+            for part in (queue.get() for _ in range(num_workers)):
+                kept.append(part)
+            return torch.stack(kept)
+        """
+    )

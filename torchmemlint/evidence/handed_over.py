@@ -58,7 +58,11 @@ def handed_over(machine: Machine, lifetimes: Lifetimes, *, by_name: bool) -> Ite
             continue
         if isinstance(store.owner, Obj) and store.owner.kind == "queue":
             continue  # on their way to whoever takes them out
-        if _is_of_workers(store.frame, loop) or lifetimes.emptied_in(store, loop):
+        nodes = {node for tensor in store.tensors for node in derivation.names_of(tensor.node)}
+        loaded = next((derivation.loaded[node] for node in nodes if node in derivation.loaded), None)
+        if loaded is None and _is_of_workers(store.frame, loop):
+            continue  # not so if a loader is told how many make its batches, `for x, y in make_loader(data, workers)`
+        if lifetimes.emptied_in(store, loop):
             continue
         if store.how == "keyed" and store.key_kind == KNOWN:
             continue  # the entry goes with the next round
@@ -66,8 +70,6 @@ def handed_over(machine: Machine, lifetimes: Lifetimes, *, by_name: bool) -> Ite
             continue  # no more than sources, or a sample
         place = describe(store.owner, store.key, machine)
         holder = place.text
-        nodes = {node for tensor in store.tensors for node in derivation.names_of(tensor.node)}
-        loaded = next((derivation.loaded[node] for node in nodes if node in derivation.loaded), None)
         if loaded is not None and not by_name and not in_test(store.frame):
             if "$idle" in loaded.fields and place.kind == "local":
                 continue  # it has workers only if somebody asks for them, and the list goes with the call
