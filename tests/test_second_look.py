@@ -449,3 +449,42 @@ class Poller(threading.Thread):
 def test_threads_that_are_their_own_owners() -> None:
     check(OWN_THREAD % ("  # TML505", "__del__"))
     check(OWN_THREAD % ("", "close"))
+
+
+ENDS_ITSELF = """
+import threading
+import time
+
+
+class Link:
+    def __init__(self, peer):
+        self.peer = peer
+        self.failed = False
+        self.thread = threading.Thread(target=self.pump, daemon=True)%s
+        self.thread.start()
+
+    def pump(self):
+        while not self.failed:
+            try:
+                self.peer.send(torch.rand(8))
+                time.sleep(0.01)
+            except OSError as error:
+                %s
+        %s
+
+    def fail(self):
+        self.failed = True
+
+    def note(self, error):
+        print(error)
+
+    def __del__(self):
+        self.fail()
+"""
+
+
+def test_threads_that_end_themselves() -> None:
+    check(ENDS_ITSELF % ("", "self.fail()", "print(self.peer)"))
+    check(ENDS_ITSELF % ("", "self.failed = True", "pass"))
+    check(ENDS_ITSELF % ("  # TML505", "self.note(error)", "pass"))
+    check(ENDS_ITSELF % ("  # TML505", "pass", "self.failed = True"))

@@ -7,11 +7,12 @@ from typing import NamedTuple
 
 from ..facts import model as m
 from ..facts.model import ClassFacts, Expr, FunctionFacts, Site, Stmt
-from ..facts.program import Place, Program, keyword
-from ..facts.walk import calls, last_name, statements
+from ..facts.program import Block, Place, Program, keyword
+from ..facts.walk import calls, last_name, nodes, statements
 from .endless import until_told, work_of
 
 _PIPES = ("stdout", "stderr")
+_SELF: Expr = (m.NAME, "self")
 _STARTS_ITSELF: Expr = (m.ATTR, (m.NAME, "self"), "start")
 
 
@@ -45,14 +46,16 @@ def _threads(program: Program, cls: ClassFacts) -> Iterator[tuple[Site, str]]:
         run = program.facts.functions[cls.methods["run"]]
         own = (program.facts.functions[index] for index in cls.methods.values())
         started = (call[1] for function in own for call in calls(function.body) if call[2] == _STARTS_ITSELF)
-        if _stays(run):
+        if _stays(run) and not _ends_itself(program, cls, run):
             yield next(started, run.site), "run"
     for index in cls.methods.values():
         function = program.facts.functions[index]
         for call in calls(function.body) if "Thread" in function.calls else ():
             target = keyword(call, "target", 1) if last_name(call[2]) == "Thread" else None
             work = None if target is None else work_of(program, Place(function, cls.name, ()), call, target)
-            if work is not None and work.cls == cls.name and _stays(work.function):
+            if work is None or work.cls != cls.name or not _stays(work.function):
+                continue
+            if not _ends_itself(program, cls, work.function):
                 yield call[1], work.function.name
 
 
@@ -83,6 +86,32 @@ def _stays(worker: FunctionFacts) -> bool:
             if piped or last_name(over) in _PIPES:
                 return True
     return False
+
+
+def _ends_itself(program: Program, cls: ClassFacts, worker: FunctionFacts) -> bool:
+    """Whether a round of the worker sets the flag that ends it, or calls a method of the object that does: when what it
+    works for fails, it is over without `__del__`, which then runs."""
+    for loop in statements(worker.body):
+        if loop[0] != m.WHILE:
+            continue
+        flags = [part for part in nodes(loop[2]) if part[0] == m.ATTR and part[1] == _SELF]
+        own = {
+            name
+            for name, index in cls.methods.items()
+            if name != "__del__" and _sets(program.facts.functions[index].body, flags)
+        }
+        called = (call[2] for call in calls(loop[3]) if call[2][0] == m.ATTR and call[2][1] == _SELF)
+        if _sets(loop[3], flags) or any(callee[2] in own for callee in called):
+            return True
+    return False
+
+
+def _sets(block: Block, flags: list[Expr]) -> bool:
+    """Whether a block binds one of the flags to a constant, or sets the event that it is."""
+    for one in statements(block):
+        if one[0] == m.ASSIGN and one[3][0] == m.CONST and any(flag in one[2] for flag in flags):
+            return True
+    return any(call[2][0] == m.ATTR and call[2][2] == "set" and call[2][1] in flags for call in calls(block))
 
 
 def _follows_weakly(statement: Stmt) -> bool:
