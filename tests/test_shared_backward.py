@@ -47,3 +47,58 @@ def test_a_term_of_what_is_returned(program: str, given: str) -> None:
 )
 def test_what_nobody_differentiates_again(program: str, given: str) -> None:
     check(program.format(given=given, mark="  # TML103"))
+
+
+_GIVEN = """
+    class Tuner:
+        {before}
+            loss.backward(retain_graph=True){mark}
+            {after}
+    """
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        ("def measure(self, loss):\n            loss = loss * self.scale", "self.update()"),
+        ("def backward(self, losses, loss=None):", "self.shared.backward(sum(self.gradients))"),
+        ("def backward(self, loss, other):", "other.backward()\n            self.optimizer.step()"),
+    ],
+)
+def test_what_the_caller_may_go_through_again(before: str, after: str) -> None:
+    check(_GIVEN.format(before=before, after=after, mark=""))
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        ("def step(self, loss):", "self.optimizer.step()"),
+        ("def step(self, loss, scaler):", "scaler.step(self.optimizer)"),
+        ("def step(self, batch, loss=None):\n            loss = self.terms(batch)", "self.update()"),
+    ],
+)
+def test_what_is_a_whole_step(before: str, after: str) -> None:
+    check(_GIVEN.format(before=before, after=after, mark="  # TML103"))
+
+
+_WRITTEN = """
+    def try_out(name):
+        first, second = torch.ones(4, requires_grad=True), torch.ones(4, requires_grad=True)
+        optimizer = build_optimizer(name, [first, second])
+        for _ in range(3):
+            {head}
+            loss = (first * second).sum()
+            first.grad, second.grad = torch.autograd.grad(loss, [first, second], create_graph=True){mark}
+            optimizer.step()
+            {tail}
+    """
+
+
+@pytest.mark.parametrize("tail", ["optimizer.zero_grad(set_to_none=True)", "optimizer.zero_grad()"])
+def test_written_gradients_that_are_reset(tail: str) -> None:
+    check(_WRITTEN.format(head="pass", tail=tail, mark=""))
+
+
+@pytest.mark.parametrize("head", ["pass", "optimizer.zero_grad()"])
+def test_written_gradients_of_which_the_last_stay(head: str) -> None:
+    check(_WRITTEN.format(head=head, tail="pass", mark="  # TML104"))
