@@ -42,14 +42,15 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from ...facts import model as m
-from ...facts.walk import call_at
+from ...facts.program import targets
+from ...facts.walk import call_at, statements
 from ...finding import Confidence, Remedy, Retains
 from ...interpreter.values import Tensor
 from .. import Report
 
 if TYPE_CHECKING:
     from ...evidence.evidence import Evidence
-    from ...facts.model import Site
+    from ...facts.model import Expr, Site
     from ...interpreter.events import Backward, Plain
     from ...interpreter.frames import Frame
 
@@ -82,6 +83,8 @@ def check(evidence: Evidence) -> Iterator[Report]:
     for note in evidence.plain("grad-store"):
         if any(param.name == "ctx" for param in note.frame.facts.params):
             continue  # a part of a `Function`, which runs without gradients
+        if any(_comes_after(reset, note) and _resets(reset, note) for reset in resets):
+            continue
         yield Report(
             site=note.site,
             message=(
@@ -106,9 +109,10 @@ def _asked_for(evidence: Evidence, backward: Backward) -> Site:
     return frame.call_site if frame is not None and asks else backward.site
 
 
-def _comes_after(reset: Plain, backward: Backward) -> bool:
-    """Whether gradients are reset after a pass: in the same function, in what that calls later, or in a caller. What
-    begins apart from it, in a function that somebody else calls, says nothing of the order."""
+def _comes_after(reset: Plain, backward: Backward | Plain) -> bool:
+    """Whether gradients are reset after a pass, or after they were written: in the same function, in what that calls
+    later, or in a caller. What begins apart from it, in a function that somebody else calls, says nothing of the
+    order."""
     if reset.frame.facts is backward.frame.facts:
         return reset.site > backward.site
     if not _begin_together(reset.frame, backward.frame):
@@ -116,6 +120,17 @@ def _comes_after(reset: Plain, backward: Backward) -> bool:
     reset_way, way = (*reset.trail, reset.site), (*backward.trail, backward.site)
     common = min(len(reset.trail), len(backward.trail))
     return reset_way[:common] == way[:common] and reset_way[common] > way[common]
+
+
+def _resets(reset: Plain, written: Plain) -> bool:
+    """Whether it is the gradients of an optimizer or model that are reset, or just the one that was written."""
+    places = _places(reset)
+    return not places or not places.isdisjoint(_places(written))
+
+
+def _places(note: Plain) -> set[Expr]:
+    """`weight.grad` of `weight.grad = None`; none for a call."""
+    return {place for one in statements(note.frame.facts.body) if one[1] == note.site for place in targets(one)}
 
 
 def _begin_together(one: Frame, other: Frame) -> bool:
