@@ -25,6 +25,16 @@ def count(number):
 def note(rows, number, image):
     rows.append((number, float(image.mean())))
 
+def fill(number, images):
+    image = torch.rand(64, 64).numpy()
+    images[number] = image
+    return image
+
+def compute(number, images):
+    image = torch.rand(64, 64).numpy()
+    images[number] = image.mean()
+    return image
+
 def file_away(rows, number, image):
     rows.append((number, image))
 
@@ -35,6 +45,19 @@ def main(items, num_workers):
     return rows, best
 """
 KEPT = {
+    "what is waited for and not used": """
+        images = [None] * len(items)
+        futures = [threads.submit(compute, number, images) for number, _ in enumerate(items)]  # TML503
+        for future in futures:
+            future.result()
+        rows.append(images)
+        """,
+    "an attribute of one object": """
+        futures = [threads.submit(clean, item) for item in items]  # TML503
+        for future in as_completed(futures):
+            number, items.last = future.result()
+            print(items.last.mean())
+        """,
     "a comprehension": """
         futures = [pool.submit(clean, item) for item in items]  # TML503
         for future in as_completed(futures):
@@ -70,6 +93,21 @@ KEPT = {
         """,
 }
 NOT_KEPT = {
+    "what puts its result where it stays": """
+        images = [None] * len(items)
+        futures = [threads.submit(fill, number, images) for number, _ in enumerate(items)]
+        for future in futures:
+            future.result()
+        rows.append(images)
+        """,
+    "an attribute of an entry": """
+        views = [View(item) for item in items]
+        futures = [threads.submit(clean, item) for item in items]
+        for future in as_completed(futures):
+            number, image = future.result()
+            views[number].image = image
+        rows.append(views)
+        """,
     "taken out": """
         futures = [pool.submit(clean, item) for item in items]
         for future in as_completed(futures):

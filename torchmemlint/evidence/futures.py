@@ -79,7 +79,10 @@ def _in_place(
             continue
         what, parts = submitted[sites[0]]
         read = _read_one_by_one(place, filled, name)
-        if read is not None and not _is_collected(program, read, parts):
+        if read is None or _is_collected(program, read, parts):
+            continue
+        submitted_calls = (call for call in calls_of(filled) if call[1] in submitted)
+        if not (_is_only_awaited(read) and all(_keeps_it_itself(program, call) for call in submitted_calls)):
             yield KeptResults(filled[1], name[1], what, read[1])
 
 
@@ -176,6 +179,29 @@ def _is_collected(program: Program, loop: Stmt, parts: frozenset[int]) -> bool:
     return not used
 
 
+def _is_only_awaited(loop: Stmt) -> bool:
+    """`for future in futures: future.result()`, which lets errors through and uses nothing."""
+    futures = {part for part in nodes(loop[2]) if part[0] == m.NAME}
+    read = [(one, call) for one in statements(loop[4]) for call in calls_of(one) if _gives_result(call, futures)]
+    return bool(read) and all(one[0] == m.EXPR and one[2] == call for one, call in read)
+
+
+def _keeps_it_itself(program: Program, submit: Expr) -> bool:
+    """Whether what is submitted puts what it returns where others find it, `shards[rank] = state; return state`: that
+    keeps it, and what is taken out of it there is gone from the future as well."""
+    name = last_name(submit[3][0]) if submit[3] and submit[3][0][0] == m.NAME else ""
+    found = [place.facts for place in program.by_name.get(name, ())]
+    if len(found) != 1:
+        return False
+    returned = {one[2] for one in statements(found[0].body) if one[0] == m.RETURN and one[2] is not None}
+    put = {
+        one[3]
+        for one in statements(found[0].body)
+        if one[0] == m.ASSIGN and any(target[0] == m.ITEM for target in one[2])
+    }
+    return bool(returned) and all(value[0] == m.NAME and value in put for value in returned)
+
+
 def _gives_result(call: Expr, futures: set[Expr]) -> bool:
     return call[2][0] == m.ATTR and call[2][2] in _RESULTS and call[2][1] in futures
 
@@ -190,7 +216,7 @@ def _heavy_names(target: Expr, parts: frozenset[int]) -> Iterator[Expr]:
 def _may_keep(program: Program, statement: Stmt, value: Expr) -> bool:
     """Whether a statement puts a value where it stays: into a container, on an object, or into what is not seen."""
     if statement[0] == m.ASSIGN:
-        stays = any(target[0] == m.ITEM for target in statement[2])
+        stays = any(target[0] == m.ITEM or _is_of_an_entry(target) for target in statement[2])
         if stays and value in _whole(statement[3]):
             return True
         if any(target[0] == m.NAME for target in statement[2]) and value == statement[3] and value[0] == m.NAME:
@@ -206,6 +232,11 @@ def _may_keep(program: Program, statement: Stmt, value: Expr) -> bool:
         if _is_kept_inside(program, call, value):
             return True
     return False
+
+
+def _is_of_an_entry(target: Expr) -> bool:
+    """`buffers[index].data`: another object's in each round."""
+    return target[0] == m.ATTR and any(part[0] == m.ITEM for part in nodes(target[1]))
 
 
 def _whole(expr: Expr) -> Iterator[Expr]:
