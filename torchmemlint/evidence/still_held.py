@@ -17,6 +17,7 @@ from ..interpreter.machine import Machine
 from ..interpreter.values import Bound, Function, Obj, Partial, Value
 from ..lexical.cleanup import collects, empties, given_up
 from ..lexical.library_pipelines import pipelines_of
+from ..lexical.parts_that_stay import is_part_of_what_stays
 from ..lexical.weights_apart import weights_of
 from .emptied import is_work, optimizers_of
 from .unneeded_parts import held_by_unneeded_parts
@@ -59,9 +60,16 @@ def still_held(machine: Machine, program: Program) -> Iterator[StillHeld]:
         if rest is None or not goes_on(program, rest) or _is_of_what_goes_on(program, place, name, rest):
             continue
         holders = list(_holders(program, place, note.frame, name, value, note.site, rest))
-        if holders:
+        if holders and not _stay_anyway(program, place, rest, name, [one for one, _ in holders]):
             seen.add(note.site)
             yield StillHeld(note.site, name, tuple(one for one, _ in holders), holders[0][1])
+
+
+def _stay_anyway(program: Program, place: Place, rest: Rest, name: str, holders: list[str]) -> bool:
+    """Whether a name, or all that holds the same, are names for a part of what stays: `layer = layers[i]`."""
+    used = read_after(program, place, rest) | (names_of((rest.loop,)) if rest.loop is not None else set())
+    parts = functools.partial(is_part_of_what_stays, place.facts, used=used)
+    return parts(name) or all(map(parts, holders))
 
 
 def _is_of_what_goes_on(program: Program, place: Place, name: str, rest: Rest) -> bool:
