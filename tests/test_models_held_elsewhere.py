@@ -124,3 +124,28 @@ def test_a_with_whose_name_stays(gone: str) -> None:
 def test_a_with_that_leaves_nothing(given: str, after: str) -> None:
     use = LOADED.format(given=given, gone="del self.model", after=after, mark="")
     check_innocent(use if given != "self" else use.replace("model(x)", "model.model(x)"))
+
+
+_SHARED = """
+    def embed(path, shared=None):
+        if shared is not None:
+            {taken}
+        else:
+            {loaded}
+        with torch.no_grad():
+            found = model(names(path))
+        if shared is None:
+            del model{mark}
+            torch.cuda.empty_cache()
+        return found.cpu()
+"""
+
+
+@pytest.mark.parametrize("loaded", ["model = load(path)", "names, model = load(path)", "[names, model] = load(path)"])
+def test_a_model_that_is_loaded_where_no_table_has_it(loaded: str) -> None:
+    check_innocent(_SHARED.format(taken='names, model = shared["names"], shared["model"]', loaded=loaded, mark=""))
+
+
+def test_a_model_that_only_a_table_has() -> None:
+    taken = 'names, model = shared["names"], shared["model"]'
+    check(_SHARED.format(taken=taken, loaded="return None", mark=MARK))

@@ -41,7 +41,10 @@ def _bound(program: Program, place: Place, statement: Stmt) -> Iterator[tuple[Ex
     if kept is not None and _is_slot(program, place, kept):
         yield from ((target, kept) for target in targets(statement) if target[0] == m.NAME)
     elif statement[0] == m.ASSIGN and len(statement[2]) == 1:
-        yield from places_with_values(statement)
+        for target, value in places_with_values(statement):
+            parts = target[3] if target[0] == m.NEW else ()  # `tokenizer, model = load(path)`
+            yield from ((part, (m.TEXT,)) for part in parts)
+            yield target, value
     else:
         yield from ((target, (m.TEXT,)) for target in targets(statement))
 
