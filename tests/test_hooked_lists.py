@@ -216,10 +216,12 @@ class Stage:
 
 def run(rank, steps):
     stage = Stage(rank)
-    for step in range(steps):
-        stage.tell(step)
-        {each}
+    {rounds}
     stage.finish()
+
+def turn(stage, step):
+    {each}
+    stage.tell(step)
 
 def main():
     run(0, 1000)
@@ -236,5 +238,9 @@ def main():
         ("", "while self.works and self.works[0][0].is_completed(): self.works.pop(0)", "dist.isend(buffer)", "pass"),
     ],
 )
-def test_sends_that_only_the_end_waits_for(mark: str, first: str, start: str, each: str) -> None:
-    check(STAGE.format(mark=mark, first=first, start=start, each=each))
+@pytest.mark.parametrize(
+    "rounds",
+    ["for step in range(steps): turn(stage, step)", "done = [turn(stage, step) for step in range(steps)]"],
+)
+def test_sends_that_only_the_end_waits_for(mark: str, first: str, start: str, each: str, rounds: str) -> None:
+    check(STAGE.format(mark=mark, first=first, start=start, each=each, rounds=rounds))

@@ -142,23 +142,40 @@ def test_a_variable_beside_an_attribute(gone: str, then: str) -> None:
     check(SWAP % (gone, then))
 
 
-def test_names_that_go_in_one_statement_in_one_arm() -> None:
-    check("""
-        import gc
+ONE_ARM = """
+import gc
 
-        def prepare(prompts, tune):
-            words, pixels = nn.Linear(8, 8), nn.Linear(8, 8)
-            encoders = [words, pixels]
-            rows = [sum(encoder(prompt).sum().item() for encoder in encoders) for prompt in prompts]
-            if not tune:
-                del encoders, words, pixels
-                gc.collect()
-                torch.cuda.empty_cache()
-                report(rows)
-            if tune:
-                rows.append(words.weight.sum().item())
-            return rows
+def prepare(prompts, tune, hurry):
+    words, pixels = nn.Linear(8, 8), nn.Linear(8, 8)
+    encoders = [words, pixels]
+    rows = [sum(encoder(prompt).sum().item() for encoder in encoders) for prompt in prompts]
+    if not tune:
+        %s
+        gc.collect()
+        torch.cuda.empty_cache()
+        report(rows)
+    if tune:
+        rows.append(words.weight.sum().item())
+    return rows
 
-        def report(rows):
-            print(len(rows))
-    """)
+def report(rows):
+    print(len(rows))
+"""
+
+
+@pytest.mark.parametrize(
+    "drops",
+    [
+        "del encoders, words, pixels",
+        "del encoders; del words, pixels",
+        "encoders = None; del words, pixels",
+        "encoders.clear(); del words, pixels",
+        "del words, pixels  # TML604",
+        """if hurry:
+            del encoders
+        del words, pixels  # TML604""",
+        "del encoders; encoders = [words, pixels]; del words, pixels  # TML604",
+    ],
+)
+def test_what_has_gone_on_the_way_through_one_arm(drops: str) -> None:
+    check(ONE_ARM % drops)

@@ -245,8 +245,7 @@ def _holders(
     for model in (name, *held) if held else ():
         kept += [(one, at) for one, at in optimizers_of(program, place, "", model) if one in bound]
     read = read_after(program, place, rest)
-    here = (statement for statement in statements(place.facts.body) if statement[1] == site)
-    read |= {other for statement in here for other in given_up(statement)}  # `del encoders, text_encoder`
+    read |= _gone_by(place.facts.body, site)
     for other, at in dict(kept).items():
         again = rest.loop is not None and not rest.loop[1] < at
         if other not in read and not again and not other.startswith("_"):
@@ -255,6 +254,27 @@ def _holders(
         has_it = functools.partial(reaches, wanted=gone)
         in_use = {other: bound[other] for other in held if other in read}
         yield from held_by_unneeded_parts(program, place, frame, rest.following, in_use, has_it)
+
+
+def _gone_by(block: Block, site: Site) -> set[str]:
+    """The names that a function has let go of when a statement is done, `del encoders, text_encoder`, on the way that
+    leads there: what is bound at its end comes from all ways, also from those that let go of nothing."""
+    gone = set[str]()
+    for statement in block:
+        arms = [arm for arm in blocks(statement) if any(one[1] == site for one in statements(arm))]
+        if arms:
+            return gone | _gone_by(arms[0], site)
+        gone -= {target[1] for target in targets(statement) if target[0] == m.NAME}
+        gone |= {*given_up(statement), *_emptied(statement)}
+        if statement[1] == site:
+            break
+    return gone
+
+
+def _emptied(statement: Stmt) -> set[str]:
+    """The lists and tables that a statement empties by name: `encoders.clear()`."""
+    owners = (call[2][1] for call in calls_of(statement) if call[2][0] == m.ATTR and call[2][2] == "clear")
+    return {owner[1] for owner in owners if owner[0] == m.NAME}
 
 
 def moved_off(block: Block, name: str, site: Site, moved: bool = False) -> bool:

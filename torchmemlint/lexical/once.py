@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 
 from ..facts import model as m
-from ..facts.model import Expr
+from ..facts.model import Expr, Stmt
 from ..facts.program import Place, Program, targets
 from ..facts.walk import calls_of, heads, in_loops, last_name, nodes, statements
 from .lent import ENDS
@@ -64,7 +64,7 @@ def callers_of(
             told = [call for call in calls_of(statement) if last_name(call[2]) in names and not _is_of_a_model(call)]
             told = [call for call in told if means(other, call)] if means is not None else told
             if any(not (driven and _is_told_not_to(call)) for call in told):
-                again = looped or any(_goes_round(head, names) for head in heads(statement))
+                again = looped or _is_in_comprehension(statement, names)
                 yield other, again and not (driven and _sets_up(other.facts.name))
 
 
@@ -93,9 +93,9 @@ def _is_told_not_to(call: Expr) -> bool:
     return any(value == (m.CONST, False) and _sets_up(key) for key, value in call[4] if key)
 
 
-def _goes_round(expr: Expr, names: set[str]) -> bool:
-    """Whether a comprehension calls one of the functions."""
-    for part in nodes(expr):
+def _is_in_comprehension(statement: Stmt, names: set[str]) -> bool:
+    """Whether a comprehension calls one of the functions, once for each of its elements."""
+    for part in (part for head in heads(statement) for part in nodes(head)):
         if part[0] == m.COMP:
             inside = (call for given in part[3:5] if given is not None for call in nodes(given) if call[0] == m.CALL)
             if any(last_name(call[2]) in names for call in inside):
@@ -118,7 +118,8 @@ def runs_once(program: Program, place: Place, depth: int = 3) -> bool:
         for statement, looped in in_loops(other.facts.body) if name in other.facts.calls else ():
             if any(_may_call(program, other, call, place) for call in calls_of(statement)):
                 found = True
-                if looped or other is place or not runs_once(program, other, depth - 1):
+                again = looped or _is_in_comprehension(statement, {name})
+                if again or other is place or not runs_once(program, other, depth - 1):
                     return False
     return found
 
@@ -136,7 +137,8 @@ def called_last(program: Program, place: Place, depth: int = 3) -> bool:
                 told = [call for call in told if call[2][:2] == (m.ATTR, _SELF)]  # `part.close()` is the parts' end
             if any(call[2][0] == m.NAME or _may_call(program, other, call, place) for call in told):
                 found = True
-                if looped or other is place or not called_last(program, other, depth - 1):
+                again = looped or _is_in_comprehension(statement, {name})
+                if again or other is place or not called_last(program, other, depth - 1):
                     return False
     return found
 
