@@ -10,6 +10,7 @@ from ..facts import model as m
 from ..facts.knowledge import CACHES, MODEL_NAMES
 from ..facts.model import Expr, FunctionFacts, Site
 from ..facts.walk import calls, calls_of, last_name, statements
+from ..interpreter.contexts import is_dataset
 from ..interpreter.events import Plain
 from ..interpreter.frames import Frame
 from ..interpreter.functions import call_unseen
@@ -18,7 +19,7 @@ from ..interpreter.holders import heavy_objects
 from ..interpreter.imagined import is_module_by_use
 from ..interpreter.keys import FRESH, kind_of_key
 from ..interpreter.machine import Machine
-from ..interpreter.values import SCALAR, Class, External, Function, Obj, Tensor, Value, is_light
+from ..interpreter.values import CONTAINERS, SCALAR, Class, Const, External, Function, Obj, Tensor, Value, is_light
 from ..interpreter.weights import heavy
 from ..lexical.loaded_tables import gives_loaded
 from ..lexical.tensors_by_use import is_tensor_by_use
@@ -147,6 +148,9 @@ def _kept_results(machine: Machine, function: FunctionFacts, called: str = "") -
     fresh = fresh or [note.detail[1] for note in machine.plain if _counts_up(note, function)]
     workers = any(note.kind == "loader-workers" for note in machine.plain)  # each reads all blocks, in the long run
     asked = asked_for_items(machine.facts, called or function.name, tuple(param.name for param in params), workers)
+    of_items = _is_of_a_data_set(machine, function)
+    if of_items and not asked:
+        asked = [param.name for param in params[:1]]
     if not fresh and not asked:
         return
     result = _result(machine, function)
@@ -156,7 +160,10 @@ def _kept_results(machine: Machine, function: FunctionFacts, called: str = "") -
         kept = "array"
     elif asked and workers and heavy(machine, result)[0] == "handle":
         kept = "handle"
-    elif asked and workers and function.returns is None and gives_item(machine.facts, called or function.name):
+    elif function.returns is None and (
+        (of_items and not _is_plain_throughout(result))
+        or (asked and workers and gives_item(machine.facts, called or function.name))
+    ):
         kept = "item"
     elif fresh and function.owner < 0 and gives_loaded(machine.home.outline.program, function, fresh[0]):
         kept = "array"
@@ -165,6 +172,20 @@ def _kept_results(machine: Machine, function: FunctionFacts, called: str = "") -
     owner = machine.facts.classes[function.owner].name if function.owner >= 0 else ""
     site = function.site + m.DECORATORS
     yield Cached(site, function.name, owner, (asked or fresh)[0], "", -1, 2, kept)
+
+
+def _is_of_a_data_set(machine: Machine, function: FunctionFacts) -> bool:
+    """Whether a method is the one that gives the items of a data set of torch."""
+    cls = machine.home.classes.get(function.owner) if function.name == "__getitem__" else None
+    return isinstance(cls, Class) and is_dataset(cls)
+
+
+def _is_plain_throughout(value: Value) -> bool:
+    """Whether what is given is seen to be numbers and texts, or tuples and tables of such, whatever else is None."""
+    value = tuple(atom for atom in value if type(atom) is not Const or atom.value is not None)
+    if not value or not all(type(atom) is Obj and atom.kind in CONTAINERS for atom in value):
+        return is_light(value)
+    return all(_is_plain_throughout(part) for atom in value for part in atom.fields.values())
 
 
 def _counts_up(note: Plain, function: FunctionFacts) -> bool:

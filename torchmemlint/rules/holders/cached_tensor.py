@@ -9,8 +9,8 @@ tensor, a module, or such an object. So are methods whose results are tensors: a
 hundred entries or more keep these, and their object. So are caches without a
 bound that keep a tensor, or what lies in a file, for each index, path or text
 they were called with, and those that keep an array, an open file, or all that
-`__getitem__` hands out, for each item of a data set: every worker of a loader
-has a cache of its own.
+`__getitem__` hands out, for each item of a data set, also around `__getitem__`
+itself: every worker of a loader has a cache of its own.
 
 ## Why it retains
 The cache belongs to the function and lives as long as the module. Each entry
