@@ -381,7 +381,42 @@ class Thawed(nn.Module):
     def step(self):
         utils.average(self.student, self.teacher, 0.9)
 """
+_SPEAKERS = """
+import torch
+from {package} import {cls}
+
+class Speakers:
+    def __init__(self, name, device="cpu"):
+        self.model = {cls}.from_pretrained(name).to(device)
+        {mode}
+
+    def __call__(self, samples, most):
+        found = self.model({{"waveform": torch.from_numpy(samples)}}, max_speakers=most){mark}
+        return found.labels
+"""
+_TALKS = """
+from speakers import Speakers
+
+def main(talks):
+    speakers, labels = Speakers("a"), []
+    for talk in talks:
+        labels.append(len(speakers(talk, 3)))
+    return labels
+
+if __name__ == "__main__":
+    main([])
+"""
 PROJECTS: dict[str, dict[str, str]] = {
+    "a pipeline that runs its models with gradients off": {
+        "speakers.py": _SPEAKERS.format(package="pyannote.audio", cls="Pipeline", mode="", mark=""),
+        "main.py": _TALKS,
+    },
+    "a model that is no pipeline": {
+        "speakers.py": _SPEAKERS.format(
+            package="transformers", cls="AutoModel", mode="self.model.eval()", mark="  # TML201"
+        ),
+        "main.py": _TALKS,
+    },
     "what another file adds in a loop of its own, and says": {"registry.py": _REGISTRY, "worker.py": _WORKER},
     "a copy that is frozen by a helper, which a package takes from itself": {
         "distilled.py": _DISTILLED,

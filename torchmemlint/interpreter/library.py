@@ -59,6 +59,9 @@ def get_builtin(name: str) -> Value:
 
 
 # Models that another library runs, which autograd knows nothing of [docs: optimum; transformers].
+# Whole pipelines that run their models with gradients off, whatever they are called: `Inference` of pyannote.audio is
+# under `inference_mode` [docs].
+_PIPELINE = re.compile(r"^pyannote\..*Pipeline")
 _OF_OTHER_ENGINES = re.compile(r"\.(?:ORT|OV|Neuron|TF|Flax)[A-Z]|onnxruntime|openvino|ctranslate2")
 
 
@@ -93,6 +96,8 @@ def call_external(machine: Machine, frame: Frame, dotted: str, args: list[Value]
             return UNKNOWN
         if _OF_OTHER_ENGINES.search(dotted):
             return UNKNOWN
+        if _PIPELINE.search(dotted):
+            return weights.light(dotted)
         if tail == "create_model" or any(word in dotted for word in ("odel", "For", "utoencoder")):
             return (machine.allocate(frame, ("module", site), "module", dotted),)
     if tail[0].isupper() and not tail.endswith(_FEEDERS) and _MODULE_PACKAGES.intersection(dotted.split(".")[:-1]):
