@@ -280,9 +280,10 @@ def take_steps(machine: Machine, loop: Loop, value: Value) -> None:
 
 
 def _named(expr: Expr) -> str:
-    """The name of what a loop goes over: `loader` of `enumerate(tqdm(loader))`, `val_loader` of `loaders["val"]`."""
-    while expr[0] == m.CALL and expr[3]:
-        expr = expr[3][0]
+    """The name of what a loop goes over: `loader` of `enumerate(tqdm(loader))` and of `rest or loader`, `val_loader` of
+    `loaders["val"]`."""
+    while (expr[0] == m.CALL and expr[3]) or expr[0] in (m.BOOL, m.COND):
+        expr = expr[3][0] if expr[0] == m.CALL else expr[2][-1] if expr[0] == m.BOOL else expr[2]
     if expr[0] == m.ITEM and expr[2][0] == m.CONST and isinstance(expr[2][1], str):
         return f"{expr[2][1]}_{_named(expr[1]).removesuffix('s')}".lower()
     return str(expr[-1]).lower() if expr[0] in (m.NAME, m.ATTR) else ""
