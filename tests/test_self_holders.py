@@ -296,16 +296,19 @@ def test_a_context_goes_by_the_name_that_the_function_gives_it() -> None:
 
 
 RECURSION = """
-def load(groups, width):
+def load(group, width):
+    state = torch.zeros(width, width)
+
+    def walk(module):%s
+        %s
+        for part in module.children():
+            walk(part)
+
+    walk(group)
+
+def main(groups):
     for group in groups:
-        state = torch.zeros(width, width)
-
-        def walk(module):%s
-            %s
-            for part in module.children():
-                walk(part)
-
-        walk(group)
+        load(group, 8)
 """
 
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import functools
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import NamedTuple
 
 from . import model as m
@@ -66,10 +66,16 @@ def targets(statement: Stmt) -> tuple[Expr, ...]:
         found = [target for _, target in statement[2] if target is not None]
     else:
         return ()
-    flat: list[Expr] = []
-    for target in found:
-        flat += target[3] if target[0] == m.NEW else (target,)
-    return tuple(flat)
+    return tuple(_taken_apart(found))
+
+
+def _taken_apart(patterns: Iterable[Expr]) -> Iterator[Expr]:
+    """The places in patterns: `index`, `x` and `rest` of `index, (x, *rest)`."""
+    for pattern in patterns:
+        if pattern[0] in (m.NEW, m.STAR):
+            yield from _taken_apart(pattern[3] if pattern[0] == m.NEW else pattern[1:])
+        else:
+            yield pattern
 
 
 def _made_first(value: Expr) -> Expr:

@@ -197,7 +197,9 @@ def cycles(machine: Machine) -> Iterator[Cycle]:
         if site < 0 or site in seen:
             continue
         if note.kind == "recursion":
-            if site == note.site and any(loop.kind == "loop" for loop in note.loops):
+            # where the name is bound anew, in the next round of a loop in the same function, the old one goes
+            around = note.detail.frame.loops
+            if site == note.site and any(loop.kind == "loop" for loop in around):
                 names, weight = _held_by_recursion(machine, note.detail)
                 if names:
                     seen.add(site)
