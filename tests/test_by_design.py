@@ -318,3 +318,59 @@ def test_a_merge_makes_another_of_its_kind() -> None:
                 result.samples = self.samples + other.samples
                 return result
         """)
+
+
+_KEYS_AND_VALUES = """
+class {cls}(nn.Module):
+    def __init__(self, longest, width):
+        super().__init__()
+        self.register_buffer("{name}", torch.zeros(1, longest, width), persistent=False)
+
+    def update(self, at, k):
+        self.{name}.scatter_(1, at.expand(-1, -1, 8), k){mark}
+        return at
+
+class Attention(nn.Module):
+    def __init__(self, width):
+        super().__init__()
+        self.mix = nn.Linear(width, width)
+
+    def forward(self, x, at, kept: {cls}):
+        return kept.update(at, self.mix(x)) * self.mix(x)
+
+class Decoder(nn.Module):
+    def __init__(self, width):
+        super().__init__()
+        self.layer = Attention(width)
+
+    def begin(self):
+        return {cls}(64, 8)
+
+    def forward(self, x, at, kept):
+        return self.layer.forward(x, at, kept)
+
+class Speaker:
+    def __init__(self, decoder: Decoder):
+        self.decoder, self.kept = decoder, decoder.begin()
+
+    def speak(self, x, at):
+        for _ in range(64):
+            x = self.decoder.forward(x, at, self.kept).mean(-1, keepdim=True)
+            at.add_(1)
+        return x
+"""
+
+
+@pytest.mark.parametrize(
+    ("cls", "name", "mark"),
+    [
+        ("Kept", "k_cache", ""),
+        ("Kept", "cache_k", ""),
+        ("Kept", "kv_cache", ""),
+        ("KVCacheOfALayer", "seen", ""),
+        ("Kept", "seen", "  # TML101"),
+        ("Kept", "cached", "  # TML101"),
+    ],
+)
+def test_a_cache_of_keys_is_for_inference(cls: str, name: str, mark: str) -> None:
+    check(_KEYS_AND_VALUES.format(cls=cls, name=name, mark=mark))

@@ -33,6 +33,7 @@ _TEXTS = frozenset("names paths filenames texts captions sentences".split())
 _INDICES = ("ids", "indices", "index", "idx", "mask", "masks", "lengths", "lens")
 _STATE_WORDS = frozenset("state states hidden context cache memory overlap carry past hx cx h c".split())
 _STATISTICS = frozenset("mean mu std sigma logvar logstd var kl".split())
+_KEYS_AND_VALUES = re.compile(r"(^|_)(k|v|kv|keys?|values?)_?caches?$|(^|_)caches?_(k|v|kv|keys?|values?)$")
 _HANDLED = ("cat", "indices", "parameters")  # labels of what was only put together or taken apart
 _SAMPLING = frozenset(("sample", "sampling", "generate"))
 _STEP_HOOKS = ("training_step", "validation_step", "test_step", "predict_step", "eval_step", "train_step")
@@ -225,9 +226,10 @@ def _weight(retention: Retention) -> int:
         computed = any(origin[0] not in _HANDLED for origin in retention.origins)
         if assumed or not computed:
             return weight if _code(retention) == "TML110" else 0
-    if assumed and not retention.training and holder.kind == "attribute" and holder.owner.endswith("Cache"):
-        return 1  # of keys and values, of a stream: made for inference, where whoever calls turns gradients off
     last = last_part(holder.text)
+    cache = holder.kind == "attribute" and ("Cache" in holder.owner or _KEYS_AND_VALUES.search(last) is not None)
+    if assumed and not retention.training and cache:
+        return 1  # of keys and values, of a stream: made for inference, where whoever calls turns gradients off
     if retention.how in ("augment", "inplace") and last in ("weight", "bias"):
         return 0  # on a parameter that needs gradients it would raise [docs: autograd, in-place on leaves]
     differentiated = retention.training and retention.spent and retention.weight == 3  # computed in sight
