@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from . import model as m
-from .model import Expr, FileFacts, Stmt, statement_of
-from .walk import blocks, calls_of, expressions_of, last_name, statements
+from .model import Expr, FileFacts, FunctionFacts, Stmt, statement_of
+from .walk import blocks, calls_of, expressions_of, last_name, once, statements
 
 _NOTHING = (m.CONST, None)
 _NOT_THERE = frozenset(("KeyError", "AttributeError", "LookupError", "IndexError"))
@@ -24,6 +24,23 @@ def made_when_missing(facts: FileFacts) -> frozenset[int]:
         if "setdefault" in function.calls:
             found |= {statement_of(one[1]) for one in statements(function.body) if _puts_default(one)}
     return frozenset(found)
+
+
+@once
+def made_once(function: FunctionFacts) -> frozenset[int]:
+    """The numbers of the statements that bind a name or attribute which was found to be empty, and which the function
+    does not empty afterwards: a loop around them comes to them once."""
+    found = set[int]()
+    _gather(function.body, frozenset(), found)
+    every = list(statements(function.body))
+    bound = [one for one in every if one[0] == m.ASSIGN and statement_of(one[1]) in found]
+    emptied = [one for one in every if one[0] == m.ASSIGN and one[3] == _NOTHING]
+    return frozenset(
+        statement_of(one[1])
+        for one in bound
+        if all(place[0] in (m.NAME, m.ATTR) for place in one[2])
+        and not any(later[1] > one[1] and not set(one[2]).isdisjoint(later[2]) for later in emptied)
+    )
 
 
 def _gather(block: tuple[Stmt, ...], missing: frozenset[Expr], found: set[int]) -> None:

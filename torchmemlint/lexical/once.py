@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 
 from ..facts import model as m
-from ..facts.model import Expr, Stmt
+from ..facts.model import Expr, Stmt, statement_of
 from ..facts.program import Place, Program, targets
 from ..facts.walk import calls_of, heads, in_loops, last_name, nodes, statements
+from ..facts.when_missing import made_once
 from .lent import ENDS
 
 SETUPS = ("__init__", "setup", "__enter__", "__post_init__")
@@ -64,7 +65,8 @@ def callers_of(
             told = [call for call in calls_of(statement) if last_name(call[2]) in names and not _is_of_a_model(call)]
             told = [call for call in told if means(other, call)] if means is not None else told
             if any(not (driven and _is_told_not_to(call)) for call in told):
-                again = looped or _is_in_comprehension(statement, names)
+                again = looped and statement_of(statement[1]) not in made_once(other.facts)
+                again = again or _is_in_comprehension(statement, names)
                 yield other, again and not (driven and _sets_up(other.facts.name))
 
 

@@ -8,9 +8,10 @@ import re
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
+from ..facts import model as m
 from ..facts.guarded import mentions
-from ..facts.model import CALLS_PER_STATEMENT, FileFacts, FunctionFacts, Site
-from ..facts.walk import statements
+from ..facts.model import CALLS_PER_STATEMENT, Expr, FileFacts, FunctionFacts, Site
+from ..facts.walk import expressions_of, statements
 from .imports import imports
 
 if TYPE_CHECKING:
@@ -66,18 +67,38 @@ def others_who_call(project: Project, path: str, name: str, first: bool = True) 
     defines = re.compile(rb"\bdef %s\b" % re.escape(word))
     texts = [(other, raw) for other, raw in project.texts() if word in raw and other != path]
     several = any(defines.search(raw) for _, raw in texts)
+    home = project.known(path)
+    own = [] if home is None else [one for one in home.whole.functions if one.name == name]
     found = None
     for other, raw in texts:
         if defines.search(raw) or (several and not _means(project, other, raw, path, name)):
             continue
         outline = project.known(other)
-        if outline is None:
+        if outline is None or _calls_others(outline.whole, name, own):
             continue
         for caller, off in mentions(outline.whole, name):
             if not (off or (first and _guarded(outline.whole, caller, other, project.called_in_turn, far=True))):
                 return OPEN
             found = GUARDED
     return found
+
+
+def _calls_others(facts: FileFacts, name: str, own: list[FunctionFacts]) -> bool:
+    """Whether all that a file does with a name is to call it in a way that none of these functions takes:
+    `model.generate(input=path)` is no call of `def generate(self, request)`."""
+    every = [one for function in facts.functions for one in statements(function.body)]
+    named = [node for one in every for node in expressions_of(one) if node[0] in (m.NAME, m.ATTR, m.CALL)]
+    told = [node for node in named if node[0] == m.CALL and node[2][0] in (m.NAME, m.ATTR) and node[2][-1] == name]
+    handed_on = sum(node[0] != m.CALL and node[-1] == name for node in named) > len(told)
+    return bool(own and told) and not handed_on and not any(_takes_call(one, call) for one in own for call in told)
+
+
+def _takes_call(function: FunctionFacts, call: Expr) -> bool:
+    """Whether a function takes as many arguments as a call gives, and those names."""
+    if any(param.kind for param in function.params) or any(one[0] == m.STAR for one in call[3]):
+        return True
+    names = {param.name for param in function.params}
+    return len(call[3]) <= len(names) and all(word in names for word, _ in call[4] if word)
 
 
 def without_workers(facts: FileFacts, site: Site, text: str, path: str, project: Callers | None) -> bool:
