@@ -383,15 +383,14 @@ class Thawed(nn.Module):
 """
 _SPEAKERS = """
 import torch
-from {package} import {cls}
+from pyannote.audio import Pipeline
 
 class Speakers:
     def __init__(self, name, device="cpu"):
-        self.model = {cls}.from_pretrained(name).to(device)
-        {mode}
+        self.model = Pipeline.from_pretrained(name).to(device)
 
     def __call__(self, samples, most):
-        found = self.model({{"waveform": torch.from_numpy(samples)}}, max_speakers=most){mark}
+        found = self.model({"waveform": torch.from_numpy(samples)}, max_speakers=most)
         return found.logits.argmax(-1).tolist()
 """
 _TALKS = """
@@ -408,14 +407,8 @@ if __name__ == "__main__":
 """
 PROJECTS: dict[str, dict[str, str]] = {
     "a pipeline that runs its models with gradients off": {
-        "speakers.py": _SPEAKERS.format(package="pyannote.audio", cls="Pipeline", mode="", mark=""),
+        "speakers.py": _SPEAKERS,
         "main.py": _TALKS,
-    },
-    "a model that is no pipeline": {
-        "speakers.py": _SPEAKERS.format(
-            package="transformers", cls="AutoModel", mode="self.model.eval()", mark="  # TML201"
-        ),
-        "main.py": _TALKS.replace("3)))", "3)))  # TML201"),
     },
     "what another file adds in a loop of its own, and says": {"registry.py": _REGISTRY, "worker.py": _WORKER},
     "a copy that is frozen by a helper, which a package takes from itself": {
