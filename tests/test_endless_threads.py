@@ -293,3 +293,65 @@ def test_what_nothing_ends(text: str) -> None:
 @pytest.mark.parametrize("text", ENDED)
 def test_what_comes_to_its_end(text: str) -> None:
     assert codes(text, PRELUDE + IMPORTS) == set()
+
+
+ROUND_AND_ROUND = """
+import itertools
+
+def tokenise(shard):
+    return torch.zeros(64, 512)
+
+class Shards:
+    def __init__(self, names):
+        self.names, self.ready = names, queue.Queue(4)
+        self.stop = threading.Event()
+        threading.Thread(target=self.feed, daemon=True).start()
+
+    def feed(self):
+        for {}:
+            {}
+
+class Epoch:
+    def __init__(self, names):
+        self.names = names
+        self.shards = Shards(names)
+
+    def __iter__(self):
+        shards = {}
+        for _ in range(8):
+            yield from shards.ready.get()
+
+def main(names, model):
+    epoch = Epoch(names)
+    for _ in range(10):
+        for row in epoch:
+            print(model(row))
+"""
+PUTS = "self.ready.put(tokenise(name))"
+ASKS = "if self.stop.is_set():\n                return\n            " + PUTS
+
+
+@pytest.mark.parametrize(
+    "round_",
+    [
+        "name in itertools.cycle(self.names)",
+        "number, name in enumerate(itertools.cycle(self.names))",
+        "name in itertools.count()",
+        "name in itertools.repeat('all')",
+    ],
+)
+def test_what_goes_round_for_ever(round_: str) -> None:
+    assert "TML505" in codes(ROUND_AND_ROUND.format(round_, PUTS, "Shards(self.names)"), PRELUDE + IMPORTS)
+    assert not codes(ROUND_AND_ROUND.format(round_, PUTS, "self.shards"), PRELUDE + IMPORTS)
+    assert "TML505" not in codes(ROUND_AND_ROUND.format(round_, ASKS, "self.shards"), PRELUDE + IMPORTS)
+
+
+@pytest.mark.parametrize(
+    "round_",
+    ["name in self.names", "name in itertools.islice(itertools.cycle(self.names), 64)", "name in range(64)"],
+)
+def test_what_goes_round_some_times(round_: str) -> None:
+    found = codes(
+        ROUND_AND_ROUND.format(round_, "self.ready.put_nowait(name)", "Shards(self.names)"), PRELUDE + IMPORTS
+    )
+    assert "TML505" not in found

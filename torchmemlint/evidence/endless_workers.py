@@ -7,11 +7,11 @@ from typing import NamedTuple
 
 from ..facts import model as m
 from ..facts.model import FunctionFacts, Site
-from ..facts.walk import ALWAYS, calls, last_name, statements
+from ..facts.walk import blocks, calls, last_name, loops, statements
 from ..interpreter.frames import Frame, Loop
 from ..interpreter.machine import Machine
 from ..interpreter.values import Bound, Class, Function, Obj
-from ..lexical.endless import leaves
+from ..lexical.endless import goes_round, leaves
 
 
 class EndlessWorker(NamedTuple):
@@ -92,7 +92,4 @@ def _bounded_range(frame: Frame) -> bool:
 
 
 def _never_returns(facts: FunctionFacts) -> bool:
-    return any(
-        statement[0] == m.WHILE and statement[2] in ALWAYS and not leaves(statement[3])
-        for statement in statements(facts.body)
-    )
+    return any(goes_round(loop) and not leaves(next(blocks(loop))) for loop, _ in loops(facts.body))

@@ -17,6 +17,7 @@ _EXITS = ("exit", "_exit", "quit", "interrupt_main")
 _RAISES = frozenset("next accept recv recvfrom recv_bytes readline read get_nowait popleft __next__".split())
 _STOPS = {"process": ("terminate", "kill"), "thread": ("PyThreadState_SetAsyncExc",)}
 _ENDS = ("close", "stop", "shutdown", "terminate", "cleanup", "teardown", "disconnect", "__exit__", "__del__")
+_WITHOUT_END = ("count", "repeat", "cycle")  # of itertools
 _TIMERS = frozenset(("Timer", "call_later"))
 _MAIN = ("<module>", "main", "_main", "cli")
 
@@ -202,11 +203,18 @@ def never_ends(program: Program, work: Work) -> bool:
 
 
 def _is_endless(program: Program, loop: Stmt) -> bool:
-    if loop[0] == m.FOR:
-        forever = loop[3][0] == m.CALL and last_name(loop[3]) in ("count", "repeat") and len(loop[3][3]) < 2
-    else:
-        forever = loop[2] in ALWAYS or _is_never_told(program, loop[2])
+    forever = goes_round(loop) or (loop[0] == m.WHILE and _is_never_told(program, loop[2]))
     return forever and not leaves(next(blocks(loop)))
+
+
+def goes_round(statement: Stmt) -> bool:
+    """`while True:`, `for step in itertools.count():`, `for shard in itertools.cycle(shards):`"""
+    if statement[0] == m.FOR:
+        over = statement[3]
+        if over[0] == m.CALL and last_name(over) == "enumerate" and over[3]:
+            over = over[3][0]
+        return bool(over[0] == m.CALL and last_name(over) in _WITHOUT_END and len(over[3]) < 2)
+    return bool(statement[0] == m.WHILE and statement[2] in ALWAYS)
 
 
 def leaves(block: Block, *, inner: bool = False, caught: bool = False) -> bool:

@@ -97,7 +97,11 @@ retains: Retains | None = Retains.GROWING
 
 def check(evidence: Evidence) -> Iterator[Report]:
     said: set[Site] = set()
+    unended = list(evidence.across(endless, own=("Thread", "Process")))
+    by_text = {one.site for one in unended}
     for worker in endless_workers(evidence.machine):
+        if worker.weight == 1 and worker.site in by_text:
+            continue  # said with less doubt below
         said.add(worker.site)
         kept = f"the {worker.owner} that it belongs to" if worker.owner else "its arguments"
         yield Report(
@@ -111,7 +115,7 @@ def check(evidence: Evidence) -> Iterator[Report]:
             holder="the running thread",
             release="end the loop on a sentinel or an event, and set it when the work is done",
         )
-    for one in evidence.across(endless, own=("Thread", "Process")):
+    for one in unended:
         if one.site in said:
             continue
         said.add(one.site)
