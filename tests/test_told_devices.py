@@ -40,3 +40,80 @@ def main(rows):
 )
 def test_a_device_from_the_command_line(told: str, workers: int, guilty: bool) -> None:
     check(PAIRS.format(told=told, workers=workers, mark="  # TML403" if guilty else ""))
+
+
+WAVES = """
+import argparse
+from torch.utils.data import DataLoader, Dataset
+
+tables = {{}}
+
+def mel_of(wave, size=64, device=None):
+    {where}
+    if (size, device) not in tables:
+        tables[size, device] = torch.hann_window(size).to({to}){mark}
+    return wave[:size] * tables[size, device]
+
+class Waves(Dataset):
+    def __init__(self, rows, model):
+        self.rows, self.model, self.device = rows, model, model.device
+
+    def __len__(self):
+        return len(self.rows)
+
+    def __getitem__(self, index):
+        wave = torch.as_tensor(self.rows[index])
+        return mel_of(wave, device={told})
+
+def main(rows, model):
+    for batch in DataLoader(Waves(rows, model), batch_size=4, num_workers=2):
+        print(batch.shape)
+"""
+
+
+@pytest.mark.parametrize(
+    ("where", "to", "told", "guilty"),
+    [
+        ("device = wave.device", "device", "None", False),
+        ("pass", "device", "wave.device", False),
+        ("device = wave.device", "device=device", "None", False),
+        ("pass", "wave.device", "None", False),
+        ("pass", "device", "self.device", True),
+        ("device = device or wave.device", "device", "self.device", True),
+        ("device = torch.device('cuda')", "device", "None", True),
+        ("pass", "device", "self.model.device", True),
+    ],
+)
+def test_where_the_item_is(where: str, to: str, told: str, guilty: bool) -> None:
+    check(WAVES.format(where=where, to=to, told=told, mark="  # TML403" if guilty else ""))
+
+
+FLAGS = """
+import argparse
+from torch.utils.data import DataLoader
+
+def collate(rows):
+    return torch.stack([row.to("cuda"){mark}
+                        for row in rows])
+
+def main(rows):
+    parser = argparse.ArgumentParser()
+    parser.add_argument({flag})
+    args = parser.parse_args()
+    for batch in DataLoader(rows, batch_size=4, collate_fn=collate, num_workers=args.{name}):
+        print(batch.shape)
+"""
+
+
+@pytest.mark.parametrize(
+    ("flag", "name", "guilty"),
+    [
+        ('"--num-workers", type=int, default=0', "num_workers", False),
+        ('"-w", "--workers", default=0', "workers", False),
+        ('"--num-workers", type=int, default=4', "num_workers", True),
+        ('"--num-workers", type=int, required=True', "num_workers", True),
+        ('"--other-workers", type=int, default=0', "num_workers", True),
+    ],
+)
+def test_workers_that_somebody_has_to_ask_for(flag: str, name: str, guilty: bool) -> None:
+    check(FLAGS.format(flag=flag, name=name, mark="  # TML403" if guilty else ""))

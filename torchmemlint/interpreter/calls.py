@@ -19,7 +19,7 @@ from .instances import bare_objects, call_instance, construct
 from .keys import kind_of_key
 from .library import call_external
 from .linking import module_member
-from .loaders import note_call
+from .loader_devices import note_call
 from .logs import LOGS, add_handlers, hand_to_handlers
 from .machine import EVALUATE, Machine, evaluates
 from .objects import call_object

@@ -5,11 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 from ..facts import model as m
-from ..facts.device_names import ACCELERATORS, names_an_accelerator
-from ..facts.model import Expr, Site
-from ..facts.walk import call_at
+from ..facts.model import Site
 from .contexts import Context, in_worker
 from .frames import Frame
+from .loader_devices import none_by_default
 from .machine import Machine
 from .processes import method_of
 from .values import (
@@ -44,12 +43,13 @@ def loader(machine: Machine, frame: Frame, obj: Obj, args: list[Value], kwargs: 
     if persistent:  # True, or an expression: mostly whether there are workers at all
         machine.put(obj.fields, "$persistent", (Const(persistent is True),))
     context = Context("loader", site, method=method_of(kwargs.get("multiprocessing_context", UNKNOWN)))
-    if not isinstance(count, int) and _none_by_default(frame, site):
+    idle = not isinstance(count, int) and none_by_default(frame, site)
+    if idle:
         machine.put(obj.fields, "$idle", (Const(True),))
     if constant(kwargs.get("pin_memory", (Const(False),))) is False:
         machine.put(obj.fields, "$shares", (Const(True),))  # its tensors come as they are, in shared memory
     dataset = kwargs.get("dataset", args[0] if args else UNKNOWN)
-    machine.note("loader-workers", site, frame, (dataset, 3 if isinstance(count, int) else 2, context))
+    machine.note("loader-workers", site, frame, (dataset, 3 if isinstance(count, int) else 1 if idle else 2, context))
     items: Value = UNKNOWN
     for atom in dataset:
         if type(atom) is Obj and isinstance(atom.cls, Class):
@@ -82,13 +82,6 @@ def _is_plain(machine: Machine, atom: Any) -> bool:
     return type(atom) is Const or is_light((atom,))
 
 
-def _none_by_default(frame: Frame, site: Site) -> bool:
-    """Whether a loader has as many workers as a parameter says, by default none, and nobody is seen to ask for more."""
-    call = call_at(frame.facts.body, site)
-    given = [value for key, value in call[4] if key == "num_workers"] if call is not None else []
-    return any((m.NAME, param.name) in given and param.default == (m.CONST, 0) for param in frame.facts.params)
-
-
 def part_of_batch(machine: Machine, tensor: Tensor, name: object) -> Tensor:
     """A part of what workers have loaded, by its key or the name that it is given: that is the shared tensor itself,
     but for lists of texts, which the loader makes no tensor of, and for what an index picks and copies."""
@@ -109,40 +102,3 @@ def _is_tensor_of_items(machine: Machine, batch: Tensor, key: str) -> bool:
     return any(
         type(item) is Obj and any(type(part) is Tensor for part in item.fields.get(key, UNKNOWN)) for item in items
     )
-
-
-def note_call(machine: Machine, frame: Frame, call: Expr, receiver: Value) -> None:
-    """Note calls that mean something in a worker: a tensor that goes to a device, and what makes a context there."""
-    if machine.context.kind == "loader":
-        name = call[2][2]
-        if name == "cuda" and not call[3] and call[2][1][0] != m.CALL and any(type(atom) is Obj for atom in receiver):
-            return  # a module of the data set: whoever made it
-        if name == "cuda" or _to_device(machine, frame, call) or _makes_a_context(call):
-            machine.note("loader-device", call[1], frame, machine.context)
-
-
-def _makes_a_context(call: Expr) -> bool:
-    """`torch.cuda.set_device(rank)` [ai2cm/ace#1396: some 500 MiB of the device for each worker]"""
-    return bool(call[2][2] == "set_device" and call[2][1][0] == m.ATTR and call[2][1][2] in ACCELERATORS)
-
-
-_SETTINGS = tuple((m.NAME, name) for name in "self args cfg config conf opt opts hparams params settings".split())
-
-
-def _to_device(machine: Machine, frame: Frame, call: Expr) -> bool:
-    given = [value for key, value in call[4] if key == "device"]
-    if call[2][2] == "to":
-        given += call[3][:1]
-    for expr in given:
-        if expr[0] == m.CALL and expr[3] and expr[2][-1] == "device":
-            expr = expr[3][0]  # torch.device("cuda")
-        if names_an_accelerator(expr):
-            return True
-        known = expr[1] if expr[0] == m.CONST else constant(machine.eval(frame, expr))
-        if isinstance(known, str):
-            return known.startswith(ACCELERATORS)
-        if expr[0] == m.ATTR and expr[2] == "device" and expr[1] not in _SETTINGS:
-            continue  # that of another tensor
-        if expr[0] in (m.NAME, m.ATTR) and "device" in str(expr[-1]).lower():
-            return True
-    return False
