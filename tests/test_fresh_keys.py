@@ -435,3 +435,65 @@ def test_names_for_digests_of_what_is_given(mark: str, said: str) -> None:
             serve(nn.Linear(64, 64), requests)
         """
     )
+
+
+MASKS = """
+MASKS = {}
+
+def mask_of(%s):
+    key = %s
+    mask = MASKS.get(key)
+    if mask is None:
+        mask = torch.ones(128, 128).tril()
+        MASKS[key] = mask%s
+    return mask
+
+def train(model, loader):
+    for x, given in loader:
+        model(x, mask_of(given)).sum().backward()
+"""
+
+
+@pytest.mark.parametrize(
+    ("name", "key", "mark"),
+    [
+        ("lengths", "(tuple(lengths), str(torch.float32))", "  # TML301"),
+        ("doc_lens", "tuple(doc_lens)", "  # TML301"),
+        ("lengths", "str(lengths)", "  # TML301"),
+        ("length", "(length, str(torch.float32))", ""),
+        ("length", "tuple(length)", ""),
+        ("kernel_size", "tuple(kernel_size)", ""),
+        ("shape", "(tuple(shape), str(torch.float32))", ""),
+    ],
+)
+def test_how_long_each_sample_of_a_row_is(name: str, key: str, mark: str) -> None:
+    check(MASKS % (name, key, mark))
+
+
+@pytest.mark.parametrize("generator", ["random", "random.Random(0)", "random.SystemRandom()"])
+def test_what_a_generator_chooses(generator: str) -> None:
+    check(f"""
+        import random
+
+        class Peer:
+            def __init__(self, number):
+                self.request_id, self.blocks = f"peer-{{number}}", torch.randn(64, 64)
+
+            def announce(self):
+                return self.blocks.clone()
+
+        class Reader:
+            def __init__(self):
+                self.remote = {{}}
+
+            def read(self, peer):
+                if peer.request_id not in self.remote:
+                    self.remote[peer.request_id] = peer.announce()  # TML311
+                return self.remote[peer.request_id].sum().item()
+
+        def main(steps):
+            rng, reader, peers = {generator}, Reader(), [Peer(0), Peer(1)]
+            for step in range(steps):
+                print(reader.read(rng.choice(peers)))
+                peers[step % 2] = Peer(step)
+    """)

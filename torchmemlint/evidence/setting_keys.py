@@ -8,13 +8,14 @@ from collections.abc import Iterator
 from ..facts import model as m
 from ..facts.model import Expr
 from ..facts.program import targets
-from ..facts.walk import statements
+from ..facts.walk import last_name, statements
 from ..interpreter.arguments import argument, call_of
 from ..interpreter.frames import Frame
 from ..interpreter.keys import says_few
 
 _DEEPEST = 4  # calls, and names, that a part of a key is followed through
 _MADE_IN = ("__init__", "__post_init__")
+_OF_NUMBERS = ("int", "float", "str", "bool", "round", "min", "max", "len", "abs", "get", "getattr")
 
 
 def is_one_of_few(key: Expr, frame: Frame) -> bool:
@@ -77,7 +78,15 @@ def _is_made_with(attribute: Expr, frame: Frame) -> bool:
         for one in statements(facts.functions[index].body)
         if attribute in targets(one)
     ]
-    return bool(setting) and all(method in _MADE_IN and one[0] == m.ASSIGN for method, one in setting)
+    return bool(setting) and all(
+        method in _MADE_IN and one[0] == m.ASSIGN and not _is_an_object(one[3]) for method, one in setting
+    )
+
+
+def _is_an_object(value: Expr) -> bool:
+    """Whether a value is made by a call, `partial(build, dim)`: an object is its own key, and another one in each
+    process and task that it is sent to."""
+    return value[0] == m.CALL and last_name(value[2]) not in _OF_NUMBERS
 
 
 def _is_text(expr: Expr) -> bool:

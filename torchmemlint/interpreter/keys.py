@@ -75,7 +75,10 @@ def kind_of_key(value: Value, expr: Expr, frame: Frame | None = None) -> str:
     thread = _of_thread(expr, body)
     if thread:
         return thread
-    expr = unwrapped(_assigned(expr, body))
+    expr = _assigned(expr, body)
+    if _is_of_many_lengths(expr):
+        return FRESH
+    expr = unwrapped(expr)
     given = given_for_all(expr, frame) if frame is not None and expr[0] == m.NAME else None
     if given is not None and frame is not None:
         if _kind_of_value(value) == IDENTITY and not turns_away(expr, body):
@@ -277,6 +280,14 @@ def _is_address(expr: Expr) -> bool:
 
 
 _ADDRESSES = ("__array_interface__", "__cuda_array_interface__")
+
+
+def _is_of_many_lengths(expr: Expr) -> bool:
+    """Whether a key is made of how long each of the samples is that share a row, `tuple(lengths)`: there are few
+    lengths, and hardly ever the same ones together."""
+    if expr[0] != m.CALL or len(expr[3]) != 1 or last_name(expr[2]) not in ("tuple", "str", "repr", "frozenset"):
+        return False
+    return last_name(expr[3][0]).lower().rpartition("_")[2] in ("lengths", "lens", "seqlens")
 
 
 def _is_content(expr: Expr) -> bool:

@@ -218,6 +218,11 @@ def _chosen(machine: Machine, frame: Frame, args: list[Value], kwargs: Kwargs, s
     return machine.iterate(frame, args[0]) if args else UNKNOWN
 
 
+def _generator(machine: Machine, frame: Frame, args: list[Value], kwargs: Kwargs, site: Site) -> Value:
+    """`rng = random.Random(0)` has the functions of the module as methods [docs]."""
+    return (External("random"),)
+
+
 def _heap_best(machine: Machine, frame: Frame, args: list[Value], kwargs: Kwargs, site: Site) -> Value:
     """`heapq.nlargest(n, iterable)`: a new list."""
     best = machine.allocate(frame, ("best", site), "list")
@@ -393,6 +398,8 @@ SPECIAL: dict[str, Callable[[Machine, Frame, list[Value], Kwargs, Site], Value]]
     "random.sample": _drawn,
     "random.choices": _drawn,
     "random.choice": _chosen,
+    "random.Random": _generator,
+    "random.SystemRandom": _generator,
     "heapq.nlargest": _heap_best,
     "heapq.nsmallest": _heap_best,
     "threading.local": _thread_local,
