@@ -46,3 +46,18 @@ def test_a_part_that_refers_to_its_whole() -> None:
 @pytest.mark.parametrize("keep", ["frame.number", "weakref.ref(frame)", "None"])
 def test_a_part_that_does_not(keep: str) -> None:
     check("import weakref\n" + FRAMES.format(keep=keep, mark="", find="print(crop.mean().item())"))
+
+
+REMOVES = [
+    ("def remove(self, one):\n        self.instances.remove(one)\n        one.frame = None", ""),
+    ("def drop(self, place):\n        del self.instances[place]", ""),
+    ("def forget(self):\n        del self.instances", ""),
+    ("def rename(self, one):\n        one.crop = None", "  # TML315"),
+    ("def first(self):\n        return self.instances[0]", "  # TML315"),
+]
+
+
+@pytest.mark.parametrize(("method", "mark"), REMOVES)
+def test_parts_that_are_taken_out(method: str, mark: str) -> None:
+    text = FRAMES.replace("    def add(self, instance):", f"    {method}\n\n    def add(self, instance):")
+    check(text.format(keep="frame", mark=mark, find="print(crop.mean().item())"))

@@ -244,13 +244,16 @@ def _handed_over(machine: Machine, note: Plain) -> Site:
 
 def _is_taken_apart(cls: Class, name: str) -> bool:
     """Whether a method breaks the circle, `self.callback = None`, `self.callbacks.clear()`, as part of what ends the
-    object's work."""
+    object's work; or takes out the part that it is given, `del self.children[child.key]`, `child.parent = None`."""
     place = (m.ATTR, (m.NAME, "self"), name)
     for entry in cls.mro:
         for method in (entry.frame.unit.facts.functions[index] for index in entry.facts.methods.values()):
             for one in statements(method.body) if method.name != "__init__" else ():
                 emptied = one[0] == m.ASSIGN and one[3] == (m.CONST, None)
-                if (emptied or one[0] == m.DELETE) and place in one[2]:
+                gone = one[2] if emptied or one[0] == m.DELETE else ()
+                if place in gone or (one[0] == m.DELETE and any(part[:2] == (m.ITEM, place) for part in gone)):
+                    return True
+                if any((m.ATTR, (m.NAME, param.name), name) in gone for param in method.params[1:]):
                     return True
                 if any(
                     call[2][0] == m.ATTR and call[2][1] == place and call[2][2] in TAKES_OUT for call in calls_of(one)
