@@ -14,7 +14,7 @@ from ..interpreter.events import Store
 from ..interpreter.frames import Loop, kept_since
 from ..interpreter.keys import KNOWN
 from ..interpreter.machine import Machine
-from ..interpreter.parts import FEW, ROW, SOME, Part, parts_of, same
+from ..interpreter.parts import ARRAYS, FEW, ROW, SOME, Part, parts_of, same
 from ..interpreter.values import ANY, Obj
 from .collected import collected_on_device
 from .lifetimes import Lifetimes
@@ -22,8 +22,9 @@ from .origins import origins
 from .places import Holder, describe, last_part
 
 _SIZES = frozenset(("untyped_storage", "storage", "_typed_storage", "_is_view"))
-# What has three or four columns, of which most are taken: `points[:, :3]`, `boxes[:, :4]`.
-_OF_COLUMNS = re.compile(r"(?:^|_)(?:xyz|xy|uv|rgb|points?|pts|coords?|boxes|bboxes|box|dets?|poses?|homog\w*)(?:$|_)")
+# What has few columns, of which most are taken: `points[:, :3]`, `boxes[:, :4]`, or one of two: `probs[:, 1]`.
+_COLUMNS = "probs? proba xyz xy uv rgb points? pts coords? boxes bboxes box dets? poses? homog\\w*"
+_OF_COLUMNS = re.compile(rf"(?:^|_)(?:{_COLUMNS.replace(' ', '|')})(?:$|_)")
 _OF_ALL = ((m.NAME, "list"), (m.NAME, "tuple"))
 _LASTS = ("attribute", "global", "class", "closure", "default")
 
@@ -34,6 +35,7 @@ class View(NamedTuple):
     base: str
     growing: bool
     weight: int
+    copied_by: str  # the method that makes a copy: an array's has another name
 
 
 def kept(machine: Machine, lifetimes: Lifetimes) -> Iterator[View]:
@@ -67,7 +69,9 @@ def kept(machine: Machine, lifetimes: Lifetimes) -> Iterator[View]:
             if holder.kind == "local" and any(loop.kind == "loop" for loop in kept_since(store.owner, store.birth)):
                 weight = 1  # a list for one round of an outer loop
             said.append(store)
-            yield View(store, holder, part.name, bool(loops), min(2, weight))
+            labels = machine.derivation.labels
+            copied = "copy()" if any(labels.get(tensor.node) == ARRAYS for tensor in store.tensors) else "clone()"
+            yield View(store, holder, part.name, bool(loops), min(2, weight), copied)
 
 
 def _comes_with(store: Store, other: Store) -> bool:

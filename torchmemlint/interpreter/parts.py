@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from ..facts import model as m
 from ..facts.indices import is_box
 from ..facts.walk import last_name, statements
-from .values import ATTACHED, LEAF, Obj, Tensor, constant
+from .values import ATTACHED, FREE, LEAF, Obj, Tensor, constant
 
 if TYPE_CHECKING:
     from ..facts.model import Expr
@@ -19,6 +19,7 @@ FEW = "few"  # one of many along some dimension, or the first or last few: `x[:,
 SOME = "some"  # as many as it may be, perhaps a copy
 ROW = "row"  # one of those that the tensor is made of: `x[i]`, `for row in x`, `torch.split(x, sizes)`
 INDICES = ("indices",)  # the label of what `nonzero()` and `argmax()` give
+ARRAYS = ("array",)  # and of what `numpy()` gives of a part
 _PICKS = frozenset("mask masks keep kept valid idx idxs inds indices selected order perm".split())  # mostly a copy
 _ONE_WIDE = frozenset(("gather", "take_along_dim", "unsqueeze"))  # as most are called
 _LAST = (m.CONST, -1)
@@ -228,6 +229,20 @@ def parts_of(machine: Machine, node: int) -> list[Part]:
         elif len(queue) <= _NEAR:
             queue += [other for other in same(machine, one) if other not in queue]
     return found
+
+
+def is_few(machine: Machine, tensor: Tensor) -> bool:
+    """Whether a tensor is a small part of a larger one, and no copy on any way."""
+    kinds = {part.kind for part in parts_of(machine, tensor.node)} if machine.derivation.parts else set()
+    return kinds == {FEW}
+
+
+def as_array(machine: Machine, tensor: Tensor) -> Tensor:
+    """The array that `part.numpy()` gives of the storage: it keeps the whole as the tensor does."""
+    derivation = machine.derivation
+    node = derivation.node((tensor.node,), ARRAYS)
+    derivation.shared[node] = (tensor.node,)
+    return tensor._replace(graph=FREE, node=node)
 
 
 def same(machine: Machine, node: int) -> tuple[int, ...]:

@@ -11,7 +11,7 @@ from .events import Backward, Loops
 from .followed import owners
 from .frames import Frame
 from .machine import Machine
-from .parts import INDICES, kind_of_call, take
+from .parts import INDICES, as_array, is_few, kind_of_call, take
 from .sizes import size_of
 from .values import (
     AN_ARRAY,
@@ -258,6 +258,8 @@ def tensor_method(
             return LIGHT if _is_parameter(machine, tensor) else (IDENT,)
         if name == "size":
             return LIGHT if args and constant(args[0]) == 0 else size_of(machine, tensor.node)
+        if name == "numpy" and is_few(machine, tensor):
+            return (as_array(machine, tensor),)
         return ARRAY if name == "numpy" and tensor.size == ANY and tensor.weight > 1 else LIGHT
     if tensor.bundle and name in ("items", "values", "keys", "to_tuple", "get", "pop"):
         if name == "keys":

@@ -19,7 +19,7 @@ share it too.
 ## When it is fine
 - The whole tensor is kept besides, or all of its rows are.
 - The part is copied: `clone()`, `contiguous()` where that copies, `.cpu()` of
-  a tensor on a device, an index by a list or a mask.
+  a tensor on a device, an array's `copy()`, an index by a list or a mask.
 - The base is no larger than its part, or all of its parts are in use.
 
 ## How to release it
@@ -65,19 +65,19 @@ def check(evidence: Evidence) -> Iterator[Report]:
         whole = f"all of {base}" if view.base else "the whole batch"
         if view.growing:
             message = f"`{view.holder.text}` collects a part of {base}, which is a view: the storage of {whole} stays"
-            message += " in each iteration; keep a copy, `.clone()`"
+            message += f" in each iteration; keep a copy, `.{view.copied_by}`"
         else:
             message = f"`{view.holder.text}` keeps a part of {base}, which is a view: the storage of {whole} stays"
-            message += f" {until(view.holder)}; keep a copy, `.clone()`"
+            message += f" {until(view.holder)}; keep a copy, `.{view.copied_by}`"
         yield Report(
             site=view.store.site,
             message=message,
             confidence=Confidence(view.weight),
             value=f"the whole storage of each {base}" if view.base else "the storage of each batch",
             holder=view.holder.text,
-            release="keep a copy, `.clone()`",
+            release=f"keep a copy, `.{view.copied_by}`",
             retains=Retains.GROWING if view.growing else Retains.HELD,
-            remedy=None if holds_several(view.store) else Remedy("call-on-stored", "clone()", sure=False),
+            remedy=None if holds_several(view.store) else Remedy("call-on-stored", view.copied_by, sure=False),
         )
     for cut in cut_weights(evidence.facts):
         yield Report(
