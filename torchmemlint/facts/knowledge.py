@@ -303,6 +303,8 @@ LOADS_A_MODEL: Final = frozenset(
     ultralytics.YOLO transformers.pipeline onnxruntime.InferenceSession keybert.KeyBERT stanza.Pipeline
     whisperx.load_model vllm.LLM llama_cpp.Llama TTS.api.TTS funasr.AutoModel""".split()
 )
+# Packages that run models in memory of their own [docs of each: CTranslate2, ONNX Runtime, llama.cpp, OpenVINO].
+OTHER_ENGINES: Final = frozenset("faster_whisper ctranslate2 onnxruntime llama_cpp openvino".split())
 PART_NAMES: Final = frozenset(
     """head heads embedding embeddings projector projection proj classifier_head prediction_head fc lm_head
     features feature_extractor bert roberta trunk stem body neck""".split()

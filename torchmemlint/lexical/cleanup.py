@@ -10,6 +10,7 @@ from ..facts import model as m
 from ..facts.model import Expr, FunctionFacts, Site, Stmt
 from ..facts.program import EMPTIES, Block, Place, Program, targets, text
 from ..facts.walk import blocks, calls_of, last_name, statements
+from .other_engines import has_another_engine
 
 FREES = (*EMPTIES, "collect", "malloc_trim", "ipc_collect")
 MODELS = ("model", "net", "network", "module", "trainer", "pipe", "pipeline", "teacher", "student", "agent", "engine",
@@ -94,7 +95,8 @@ def _dropped(program: Program, place: Place) -> str:
     for statement in statements(place.facts.body):
         for name in given_up(statement):
             words = name.rsplit(".", 1)[-1].lower().split("_")
-            if any(word in MODELS for word in words) or is_built(program, place, name):
+            named = any(word in MODELS for word in words) and not has_another_engine(program, place, name)
+            if named or is_built(program, place, name):
                 return name
     return ""
 

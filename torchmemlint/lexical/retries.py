@@ -14,6 +14,7 @@ from ..facts.walk import blocks, calls, calls_of, last_name, loops, nodes, state
 from .at_work import reaches_work
 from .caught import says_memory, type_names
 from .handlers import LETS_GO, lets_go
+from .other_engines import of_another_engine
 
 Clause = tuple[Expr | None, str, tuple[Stmt, ...]]  # what an `except` catches, the name that it gives it, its body
 
@@ -72,6 +73,8 @@ def _in_clause(
             continue  # not the work again, or not on the device, or it tells somebody of the error
         if says_nothing and not _asks_for_less(call, body):
             continue
+        if of_another_engine(program, call[2]):
+            continue  # what it had on the device was never torch's
         again = None if leaves or not certain else _handed_on(program, call, callees)
         if name in tried and len(name) > 2:
             yield Retry(call[1], name, call[2], function.name, certain)
