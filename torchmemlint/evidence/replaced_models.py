@@ -43,7 +43,7 @@ def replaced_models(machine: Machine, program: Program) -> Iterator[Replaced]:
         return
     said = set[Site]()
     for place in program.places:
-        if place.facts.name in _FIRST:
+        if place.facts.name in _FIRST or _runs_at_first(program, place):
             continue
         emptying = _emptied_first(program, place)
         if emptying is None or emptying.site in said:
@@ -57,6 +57,15 @@ def replaced_models(machine: Machine, program: Program) -> Iterator[Replaced]:
                     said.add(emptying.site)
                     yield Replaced(emptying.site, holder, statement[1])
                 break
+
+
+def _runs_at_first(program: Program, place: Place) -> bool:
+    """Whether a method that is the class's own affair, `_load_model`, is called by its constructor and by no other:
+    what it binds is the first one."""
+    if not place.cls or not place.facts.name.startswith("_"):
+        return False
+    users = [one.facts.name for one in program.places if place.facts.name in one.facts.calls]
+    return bool(users) and all(name in _FIRST for name in users)
 
 
 def _emptied_first(program: Program, place: Place, levels: int = _LEVELS) -> _Emptying | None:
