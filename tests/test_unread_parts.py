@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
+from projects import check_project
 from snippets import check
 
 HEAD = """
@@ -93,3 +96,51 @@ def test_models_in_a_list_of_the_class_s_own(puts: str, reads: str) -> None:
     text = HEAD.format(puts=puts, reads=reads)
     check(text.replace("trials", "_trials"))
     check(text.replace("  # TML303", ""))  # others may read it, by that name
+
+
+BUFFER = """
+import torch
+from collections import defaultdict
+
+class Buffer:
+    def __init__(self):
+        self._kept = defaultdict(list)
+
+    def add(self, name, value):
+        self._kept[name].append(value.detach())
+
+    def joined(self, name):
+        {reads}
+
+def features(loader, model):
+    buffer = Buffer()
+    with torch.no_grad():
+        for x, y in loader:
+            buffer.add("features", model(x))
+            buffer.add("label", y)
+    return buffer.joined("features"), buffer.joined("label")
+
+class Detector:
+    def __init__(self, model):
+        self.model = model
+
+    def fit(self, loader):
+        z, y = features(loader, self.model)
+        print(z.mean(), y)
+        return self
+"""
+SCRIPT = """
+import torch
+from torch import nn
+from torch.utils.data import DataLoader, TensorDataset
+from buffers import Detector
+
+loader = DataLoader(TensorDataset(torch.rand(64, 8), torch.rand(64)), batch_size=8)
+detector = Detector(nn.Sequential(nn.Linear(8, 8), nn.ReLU(), nn.Linear(8, 2)).eval())
+detector.fit(loader){}
+"""
+
+
+@pytest.mark.parametrize(("reads", "mark"), [("return torch.cat(self._kept[name])", ""), ("return 0", "  # TML303")])
+def test_of_a_class_of_another_file(reads: str, mark: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    check_project({"buffers.py": BUFFER.format(reads=reads), "script.py": SCRIPT.format(mark)}, tmp_path, monkeypatch)

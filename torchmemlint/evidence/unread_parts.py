@@ -43,7 +43,11 @@ def is_unread(machine: Machine, program: Program, retention: Retention) -> bool:
     if keyed and store.key_kind == KNOWN:
         return False  # a few, each of which may have its turn again
     name = last_part(retention.holder.text)
+    there = store.frame.unit.outline.program  # the class's own file
     read = _read(program, name, store.site, keyed=keyed)
+    if read is not None and there.facts is not program.facts:
+        inner = _read(there, name, store.site, keyed=keyed)
+        read = None if inner is None else read | inner
     if not read:
         return read is not None and not keyed and name.startswith("_")
     entries = [value for key, value in store.owner.fields.items() if key == "*" or (keyed and key[:1] != "$")]
