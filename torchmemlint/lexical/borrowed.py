@@ -12,12 +12,14 @@ from ..facts.walk import calls, calls_of, expressions_of, heads, last_name, node
 from .cleanup import FREES, MODELS, Slip, collects, empties, let_go
 from .handed_by_enter import deleted_by_exit
 from .missing_global import bound_without_global
+from .once import called_as
 from .taken_models import empties_container, is_changed, models_of_containers
 
 _SHORTENS = frozenset("evict trim prune drop shrink truncate release free discard purge cleanup expire keep".split())
 
 
 _OF_ACCELERATORS = ("free_memory", "clear")
+_HOST: frozenset[Expr] = frozenset({(m.CONST, "cpu"), (m.CONST, "meta")})
 
 
 # -- borrowed names -------------------------------------------------------------------------------
@@ -173,13 +175,13 @@ def _of_those_who_pass(program: Program, place: Place, site: Site, name: str, pa
         return
     index = [each.name for each in place.facts.params].index(param) - (1 if place.cls else 0)
     kind = next(each.kind for each in place.facts.params if each.name == param)
-    seen = False
+    seen, called = False, called_as(place)
     for other in program.places:
-        if place.facts.name not in other.facts.calls:
+        if called not in other.facts.calls:
             continue
         for statement in statements(other.facts.body):
             for call in calls_of(statement):
-                if last_name(call[2]) != place.facts.name:
+                if last_name(call[2]) != called:
                     continue
                 seen = True
                 single = keyword(call, param, index)
@@ -236,13 +238,13 @@ def _of_the_callers(program: Program, place: Place, name: str, site: Site) -> It
         return
     only = len(body) <= 5 and not any(one[0] == m.RETURN and one[2] is not None for one in body)
     index = [param.name for param in facts.params].index(name) - (1 if place.cls else 0)
-    seen = False
+    seen, called = False, called_as(place)
     for other in program.places:
-        if facts.name not in other.facts.calls:
+        if called not in other.facts.calls:
             continue
         for statement in statements(other.facts.body):
             for call in calls_of(statement):
-                if last_name(call[2]) != facts.name:
+                if last_name(call[2]) != called:
                     continue
                 seen = True
                 given = keyword(call, name, index)
@@ -258,7 +260,7 @@ def _of_the_callers(program: Program, place: Place, name: str, site: Site) -> It
 def _is_moved_off(body: Block, name: str) -> bool:
     """`model.cpu()`, `model.to("cpu")` of a module, which moves it where it is: what is left takes no device memory."""
     moves = (call for call in calls(body) if call[2][0] == m.ATTR and text(call[2][1]) == name)
-    return any(call[2][2] == "cpu" or {(m.CONST, "cpu"), (m.CONST, "meta")} & {*call[3]} for call in moves)
+    return any(call[2][2] == "cpu" or (call[2][2] == "to" and not _HOST.isdisjoint(nodes(call))) for call in moves)
 
 
 def _gone_after(body: Block, name: str, call: Stmt) -> bool:
