@@ -8,13 +8,14 @@ from typing import NamedTuple
 
 from ..facts import model as m
 from ..facts.knowledge import PROCESSES
-from ..facts.model import Expr, FunctionFacts, Site, Stmt
+from ..facts.model import Expr, Site, Stmt
 from ..facts.program import Place, Program, keyword, targets
 from ..facts.walk import calls, calls_of, heads, in_loops, last_name, nodes, statements
 from .factories import with_factories
 from .forked import forks, pipes_first
 from .lent import ENDS, dropped_from, goes_over, is_given, is_seen_to, listed, may_be_told, may_end, may_end_itself
 from .once import SETUPS, is_repeated, runs_once
+from .owned_parts import with_parts
 from .serving import serves, supplies
 from .starters import Owner, construction, setup_of
 from .thread_owners import owners_of_threads
@@ -67,7 +68,8 @@ def left_threads(program: Program) -> Iterator[LeftRunning]:
     if "Thread" in program.called | _bases(program):
         owners = with_parts(program, _with_heirs(program, dict(owners_of_threads(program))))
         for left in itertools.chain(dropped(program, owners), _taken_out(program, owners)):
-            yield left._replace(whole=owners[left.cls].whole)
+            owner = owners[left.cls]
+            yield left._replace(whole=owner.whole, cls=owner.part or left.cls)
 
 
 def _with_heirs(program: Program, owners: dict[str, Owner]) -> dict[str, Owner]:
@@ -213,34 +215,6 @@ def _processes(program: Program, serving: set[str]) -> set[str]:
         if "run" in cls.methods and "run" in serving and any(last_name(base) in PROCESSES for base in cls.bases)
         if serves(Place(program.facts.functions[cls.methods["run"]], cls.name, ()))
     }
-
-
-def with_parts(program: Program, owners: dict[str, Owner]) -> dict[str, Owner]:
-    """The classes with those whose objects consist of such, or that inherit from them."""
-    for _ in range(3 if owners else 0):
-        for cls in program.facts.classes:
-            bases = [last_name(base) for base in cls.bases if last_name(base) in owners]
-            setup, end = setup_of(program, cls)
-            if cls.name in owners:
-                continue
-            if bases and "__del__" not in cls.methods:
-                owners[cls.name] = owners[bases[0]]._replace(gone_over=True)
-            elif end and any(_keeps_one(function, owners) for function in setup):
-                parts = (owners[name] for function in setup for name in function.calls if name in owners)
-                owners[cls.name] = Owner(end, next(parts).started)
-    return owners
-
-
-def _keeps_one(function: FunctionFacts, owners: dict[str, Owner]) -> bool:
-    """Whether a constructor puts such an object, or a list of them, on its own."""
-    if owners.keys().isdisjoint(function.calls):
-        return False
-    for statement in statements(function.body):
-        to_self = statement[0] == m.ASSIGN and any(target[0] == m.ATTR for target in statement[2])
-        adds = statement[0] == m.EXPR and last_name(statement[2]) in ("append", "add")
-        if (to_self or adds) and any(last_name(call[2]) in owners for call in calls_of(statement)):
-            return True
-    return False
 
 
 def is_ended(program: Program, attribute: str, replacing: Place, end: str, *, gone_over: bool = True) -> bool:

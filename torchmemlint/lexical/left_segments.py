@@ -8,7 +8,8 @@ from ..facts import model as m
 from ..facts.model import Expr
 from ..facts.program import Program, keyword
 from ..facts.walk import calls, last_name
-from .left_running import LeftRunning, dropped, with_parts
+from .left_running import LeftRunning, dropped
+from .owned_parts import with_parts
 from .segments import has_segments, makes_segment
 from .starters import Owner, setup_of
 

@@ -23,6 +23,7 @@ class Owner(NamedTuple):
     fed: frozenset[str] = frozenset()  # its queues, where no word in them ends a worker
     whole: bool = True  # whether a worker keeps the object, and not only what it was given
     gone_over: bool = True  # whether its workers may end when it has been gone over: `for batch in reader:`
+    part: str = ""  # the class of the part that has them, where the object itself has no end
 
 
 def setup_of(program: Program, cls: ClassFacts) -> tuple[list[FunctionFacts], str]:
