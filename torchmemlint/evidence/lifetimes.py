@@ -25,6 +25,7 @@ from .broken_off import not_told
 from .entries_that_end import ends_of_entry
 from .first_times import begins_with, is_first_time, parting
 from .let_go import made_at
+from .one_for_many import one_for_many
 from .other_keys import under_other_keys
 from .places import Holder, holder_of, last_part
 from .unreleased import methods_of
@@ -134,17 +135,21 @@ class Lifetimes:
 
     def passing_by(self, store: Store, holder: Holder) -> dict[str, PassedBy]:
         """The functions that take out of an attribute, but not all that comes there."""
+        place, few = last_part(holder.text), self._one_for_many(store)
         if holder.kind not in ("attribute", "global", "class"):
-            return {}
+            return few
         key = (_identity(store.owner), holder.text)
         found = self._passing_by.get(key)
         if found is None:
-            place = last_part(holder.text)
             told = not_told(self.machine, self.releases, store, place)
             resets = [reset for owner, part in self._places(store) for reset in self._of(owner, part)]
             found = {**self.releases.passing_by(place), **told, **under_other_keys(store, resets)}
             self._passing_by[key] = found
-        return found
+        return {**found, **few}
+
+    def _one_for_many(self, store: Store) -> dict[str, PassedBy]:
+        resets = [reset for owner, part in self._places(store) for reset in self._of(owner, part)]
+        return one_for_many(store, resets, last_part(holder_of(self.machine, store).text)) if resets else {}
 
     def takes_others(self, store: Store) -> set[str]:
         """The functions that take out of the place, as far as the run shows, only what others have put there."""
@@ -250,7 +255,8 @@ class Lifetimes:
         } - {"__init__"}
 
     def is_released(self, store: Store) -> bool:
-        return bool(self.released_in(store))
+        released = self.released_in(store)
+        return bool(released) and bool(released - self._one_for_many(store).keys())
 
     def letting_go(self, store: Store, holder: Holder) -> set[str]:
         """The functions that let the place go, in the run or by their text."""

@@ -106,6 +106,7 @@ _PASSES_BY = {
     "put back": "takes out only to put another one there",
     "broken off": "takes out only when it comes to its end, and nobody says so when it is broken off",
     "other key": "takes out under another key only",
+    "one for many": "takes out one at a time, while several have come since",
     "full": "takes out only while there is room in a queue, and more is added whether there is or not",
     "apart": "alone takes out, while it goes from the table beside this one elsewhere as well",
 }
@@ -123,6 +124,7 @@ _RELEASES = {
     "put back": "take it out when it has served its turn",
     "broken off": "take it out where it is broken off as well",
     "other key": "take it out under the key that it was put there with",
+    "one for many": "take out as many as are too much, `while` and not `if`",
     "full": "wait until there is room, or add nothing as long as something is left",
     "apart": "take it out wherever its entry in the other table goes",
 }

@@ -19,7 +19,9 @@ never resets it. And a list that gains the handle of a communication at each
 call, `dist.isend(...)`, where only the program's end waits for them. And a
 table of requests whose entry is put before a check that raises, where only who
 has the answer takes it out; or that is told of the end of a request after the
-last `yield`, or by a `try` whose `except` clause goes on without it.
+last `yield`, or by a `try` whose `except` clause goes on without it. And a list
+that lets one entry go after a loop that has added several,
+`if len(self.rows) > self.limit: self.rows.pop(0)`, with `if` and not `while`.
 
 ## Why it retains
 The object owns the list and the list owns every tensor, until the object goes.
