@@ -216,3 +216,35 @@ def test_figures_that_nothing_closes(text: str) -> None:
 )
 def test_figures_that_somebody_sees_to(text: str) -> None:
     check(IMPORTS + textwrap.dedent(text))
+
+
+SCRIPT = """
+def draw(rows, path):
+    fig, ax = plt.subplots(){mark}
+    ax.plot(rows)
+    fig.savefig(path)
+
+def main(rows, runs, both):
+    {modes}
+    for mode in modes:
+        draw(rows, f"{{mode}}.png")
+
+if __name__ == "__main__":
+    {runs}
+"""
+
+
+@pytest.mark.parametrize(
+    ("modes", "runs", "mark"),
+    [
+        ("modes = ['train', 'test'] if both else ['test']", "main([], [], True)", ""),
+        ("modes = ['train', 'test'] if both else runs", "main([], [], True)", "  # TML314"),
+        ("modes = ['train', 'test']", "main([], [], True)", ""),
+        ("if both:\n        modes = ['train', 'test']\n    else:\n        modes = ['test']", "main([], [], True)", ""),
+        ("modes = ['test']\n    modes.extend(runs)", "main([], [], True)", "  # TML314"),
+        ("modes = [*runs]", "main([], [], True)", "  # TML314"),
+        ("modes = runs", "main([], [], True)", "  # TML314"),
+    ],
+)
+def test_a_script_that_draws_a_few(modes: str, runs: str, mark: str) -> None:
+    check(IMPORTS + SCRIPT.format(modes=modes, runs=runs, mark=mark))

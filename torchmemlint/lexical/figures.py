@@ -12,7 +12,7 @@ from ..facts import model as m
 from ..facts.answering import answers_requests
 from ..facts.model import Expr, Site, Stmt
 from ..facts.program import Place, Program, expressions, keyword, targets
-from ..facts.walk import calls, expressions_of, heads, in_loops, last_name, nodes, statements, with_tests
+from ..facts.walk import calls, calls_of, expressions_of, heads, in_loops, last_name, nodes, statements, with_tests
 from .once import ONCE, called_as, is_repeated
 
 _MAKES = ("figure", "subplots", "subplot_mosaic")
@@ -46,6 +46,8 @@ def figures_left_open(program: Program) -> Iterator[LeftOpen]:
                 continue
             called_back = _is_hook(place) or answers_requests(place.facts) or _is_told_the_round(place)
             again = looped or called_back or is_repeated(program, place, driven=True)
+            if again and not (looped or called_back) and _is_called_for_few(program, place):
+                continue
             method = bool(place.cls) and place.facts.name not in ONCE
             if (again or method) and _is_left(program, place, targets(made)):
                 yield LeftOpen(call[1], again)
@@ -123,7 +125,38 @@ def _goes_over_few(place: Place, made: Stmt) -> bool:
         for one in statements(place.facts.body)
         if one[0] in (m.FOR, m.WHILE) and any(inner is made for inner, _ in in_loops((one,)))
     ]
-    return all(one[0] == m.FOR and one[3][0] in (m.NEW, m.DICT, m.CONST) for one in around)
+    return all(one[0] == m.FOR and _are_few(place, one[3]) for one in around)
+
+
+def _are_few(place: Place, over: Expr) -> bool:
+    """`("train", "test")`, and a name that the function binds to nothing else than such."""
+    if over[0] != m.NAME:
+        return over[0] in (m.NEW, m.DICT, m.CONST)
+    bound = [one for one in statements(place.facts.body) if over in targets(one)]
+    written = (one[0] == m.ASSIGN and _is_written_out(one[3]) for one in bound)
+    return bool(bound) and all(written) and not any(call[2][1:2] == (over,) for call in calls(place.facts.body))
+
+
+def _is_written_out(value: Expr) -> bool:
+    """`["train", "test"]`, `["train", "test"] if both else ["test"]`; a list that is empty is filled later."""
+    if value[0] == m.COND:
+        return all(map(_is_written_out, value[2:4]))
+    return bool(value[0] == m.NEW and value[3] and all(item[0] != m.STAR for item in value[3]))
+
+
+def _is_called_for_few(program: Program, place: Place) -> bool:
+    """Whether a script calls a function by itself and for a few things that are written there, `for mode in modes`."""
+    name = called_as(place)
+    asked = [
+        (other, one)
+        for other in program.places
+        if name in other.facts.calls
+        for one in statements(other.facts.body)
+        if any(last_name(call[2]) == name for call in calls_of(one))
+    ]
+    return bool(asked) and all(
+        _goes_over_few(other, one) and not is_repeated(program, other, driven=True) for other, one in asked
+    )
 
 
 def _is_left(program: Program, place: Place, names: tuple[Expr, ...], depth: int = 2) -> bool:
