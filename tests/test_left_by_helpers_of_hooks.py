@@ -46,14 +46,34 @@ def attach(module):
 ON_MODULE = HEAD.replace("\nRULES = {nn.ReLU: rescale, nn.Tanh: ramp}\n", "").replace("RULES[", "module.rules[")
 ON_MODULE = ON_MODULE.replace(ON_MODULE[ON_MODULE.index("\ndef attach") : ON_MODULE.index(" = [module.")], OWN)
 OFF = RELEASE + "    del module.rules\n"
+BESIDE = """
+class Other(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.body = nn.Linear(8, 8)
+        {begins}
+
+    def forward(self, x):
+        return self.body(x){read}
+"""
+NONE = BESIDE.format(begins="self.seen = None", read="")
 GUILTY = {
     "by way of a table": HEAD % "  # TML108" + RELEASE,
     "of a table on the module": ON_MODULE % "  # TML108" + OFF,
+    "begun with none by a module": HEAD % "  # TML108" + RELEASE + NONE,
 }
 INNOCENT = {
     "a table on the module, and the attribute goes": ON_MODULE % "" + OFF + "    module.__dict__.pop('seen', None)\n",
     "a table that somebody else asks, too": ON_MODULE % "" + OFF + "\ndef show(a, g):\n    a.rules[0](a, g)\n",
     "deleted where the hooks are removed": HEAD % "" + RELEASE + "    module.__dict__.pop('seen', None)\n",
+    "of a module that has one of its own": HEAD % ""
+    + RELEASE
+    + BESIDE.format(begins="self.seen = nn.Linear(8, 8)", read=""),
+    "read by the module's pass": HEAD % "" + RELEASE + BESIDE.format(begins="self.seen = None", read=" + self.seen"),
+    "let go by the module's own method": HEAD % ""
+    + RELEASE
+    + NONE
+    + "\n    def forget(self):\n        self.seen = None\n",
     "read by somebody else": HEAD % "" + RELEASE + "\ndef show(module):\n    print(module.seen.mean().item())\n",
     "a helper that somebody else calls": HEAD % ""
     + RELEASE

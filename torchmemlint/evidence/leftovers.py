@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from ..facts import model as m
 from ..facts.model import FileFacts, FunctionFacts, Site, Stmt
-from ..facts.program import expressions
-from ..facts.walk import calls, last_name, nodes, statements
+from ..facts.program import expressions, targets
+from ..facts.walk import calls, expressions_of, last_name, nodes, statements
 from ..interpreter.values import FEW, SCALAR, Obj
 
 if TYPE_CHECKING:
@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from ..interpreter.machine import Machine
 
 _DELETES = ("delattr", "__delattr__")
+_MAKERS = frozenset(("__init__",))
 _LEVELS = 3  # of helpers of helpers
 
 
@@ -40,10 +41,11 @@ def left_by_hooks(machine: Machine, releases: Releases) -> Iterator[Leftover]:
     hooks = _with_their_helpers(facts, _hooks(facts))
     said: set[Site] = set()
     for store in stores:
-        if store.site in said:
+        module = "" if store.site in said else _given_module(store)
+        if not module:
             continue
-        module = _given_module(store)
-        if not module or releases.of(store.key) - hooks or _users(facts, store.key) - hooks:
+        others = (releases.of(store.key) | _users(facts, store.key)) - hooks
+        if others - _MAKERS or (others and not _only_begins(facts, store.key)):
             continue
         said.add(store.site)
         yield Leftover(store.site, store.key, module)
@@ -120,6 +122,19 @@ def _bound(statement: Stmt) -> Iterator[tuple[str, set[str]]]:
     targets, value = (statement[2], statement[3]) if statement[0] == m.ASSIGN else ((statement[2],), statement[4])
     named = {last_name(part) for part in nodes(value or ()) if part[0] in (m.NAME, m.ATTR)}
     yield from ((last_name(target), named) for target in targets)
+
+
+def _only_begins(facts: FileFacts, attribute: str) -> bool:
+    """Whether constructors do no more to an attribute than to begin with none, `self.output = None`: that lets nothing
+    go, whichever of the modules they make."""
+    used = (one for function in facts.functions if function.name in _MAKERS for one in statements(function.body))
+    begins = ((m.ATTR, (m.NAME, "self"), attribute),)
+    return all(
+        one[0] == m.ASSIGN and one[2] == begins and one[3] == (m.CONST, None)
+        for one in used
+        if any(expr[0] == m.ATTR and expr[2] == attribute for expr in expressions_of(one))
+        or any(target[0] == m.ATTR and target[2] == attribute for target in targets(one))
+    )
 
 
 def _users(facts: FileFacts, attribute: str) -> set[str]:
