@@ -89,3 +89,39 @@ def train(config{given}):
 )
 def test_models_that_others_load(given: str, made: str, back: str, mark: str) -> None:
     check(LOADED.format(given=given, made=made, back=back, mark=mark))
+
+
+WRITER = """
+import signal
+from concurrent.futures import ThreadPoolExecutor
+
+class Writer:
+    def __init__(self, path):
+        self.path, self.stopped, self.pool = path, False, None
+        signal.signal(signal.SIGABRT, self.stop){mark}
+
+    def stop(self, number, frame):
+        self.stopped = True
+
+    def begin(self):
+        self.pool = ThreadPoolExecutor(max_workers=1)
+
+    def write(self, step):
+        self.pool.submit(print, step, self.path)
+
+    def finish(self):
+        self.pool.shutdown(wait=True)
+        {drops}
+
+def main(paths):
+    for path in paths:
+        writer = Writer(path)
+        writer.begin()
+        writer.write(1)
+        writer.finish()
+"""
+
+
+@pytest.mark.parametrize(("drops", "mark"), [("self.pool = None", ""), ("print(self.path)", "  # TML314")])
+def test_an_object_whose_pool_goes(drops: str, mark: str) -> None:
+    check(WRITER.format(drops=drops, mark=mark))

@@ -178,11 +178,25 @@ def _in_constructor(frame: Frame) -> bool:
 
 
 def owns_workers(obj: Obj) -> bool:
-    """Whether an object is a pool of processes or threads, or has one: idle or closed, it has threads or pipes."""
+    """Whether an object is a pool of processes or threads, or has one: idle or closed, it has threads or pipes, until
+    the object lets go of it."""
     if obj.kind in _POOLS:
         return True
-    fields = obj.fields.values() if obj.kind == "instance" and not obj.is_put_off else ()
-    return any(type(atom) is Obj and atom.kind in _POOLS for value in fields for atom in value)
+    fields = obj.fields if obj.kind == "instance" and not obj.is_put_off else {}
+    pools = [name for name, value in fields.items() if any(type(a) is Obj and a.kind in _POOLS for a in value)]
+    return any(not _lets_go(obj, name) for name in pools)
+
+
+def _lets_go(obj: Obj, name: str) -> bool:
+    """Whether a method of an object sets one of its attributes to nothing: `self.pool = None`."""
+    place = (m.ATTR, (m.NAME, "self"), name)
+    return isinstance(obj.cls, Class) and any(
+        one[0] == m.ASSIGN and one[3] == (m.CONST, None) and place in one[2]
+        for cls in obj.cls.mro
+        for method, index in cls.facts.methods.items()
+        if method != "__init__"
+        for one in statements(cls.frame.unit.facts.functions[index].body)
+    )
 
 
 def _takes_owner(obj: Obj) -> bool:
