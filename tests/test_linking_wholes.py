@@ -158,3 +158,79 @@ if __name__ == "__main__":
 def test_a_state_in_a_state(sums: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     files = {"state.py": _STATE, "loop.py": _LOOP, "main.py": _STEP.format(sums=sums)}
     check_project(files, tmp_path, monkeypatch)
+
+
+_NET = """
+import torch
+import torch.nn.functional as F
+from torch import nn
+
+
+class Vocoder(nn.Module):
+    def __init__(self, kernels, rates):
+        super().__init__()
+        self.num_kernels, self.num_ups = len(kernels), len(rates)
+        self.pre, self.post = nn.Conv1d(8, 8, 3), nn.Conv1d(8, 1, 3)
+        self.ups = nn.ModuleList([nn.ConvTranspose1d(8, 8, r) for r in rates])
+        self.blocks = nn.ModuleList([nn.Conv1d(8, 8, k) for k in kernels for _ in rates])
+
+    def forward(self, x):
+        return self.post(x)
+
+    def infer_now(self, x, length=None):
+        out_length = x.shape[2] * 4
+        x = self.pre(x)
+        for i in range(self.num_ups):
+            if self.now:
+                x = x[:, :, -3:]
+            x = self.ups[i](F.leaky_relu(x, 0.1))
+            total = None
+            for j in range(self.num_kernels):
+                if total is None:
+                    total = self.blocks[i * self.num_kernels + j](x)
+                else:
+                    total += self.blocks[i * self.num_kernels + j](x)
+            x = total / self.num_kernels
+        x = torch.tanh(self.post(x))
+        out = torch.zeros([x.shape[0], 1, out_length])
+        out[:, :, -x.shape[2]:] = x[:, :, -out.shape[2]:]
+        return out
+
+
+class Voice(nn.Module):
+    def __init__(self, kernels, rates):
+        super().__init__()
+        self.dec = Vocoder(kernels, rates)
+        self.emb = nn.Embedding(4, 8)
+
+    def forward(self, x):
+        return self.dec(x)
+
+    def infer(self, x, ids, length=None):
+        g = self.emb(ids)
+        return self.dec.infer_now((x * g)[:, :, :3], length), g
+"""
+_SPEAKER = """
+import torch
+from net import Voice
+
+
+class Runner:
+    def load(self, file):
+        cpt = torch.load(file, map_location="cpu")
+        model = Voice(*cpt["config"])
+        model.eval()
+        model.load_state_dict(cpt["weight"])
+        self.model = model
+        return self
+
+    def infer(self, x: torch.Tensor, ids: torch.Tensor, length: int) -> torch.Tensor:
+        found = self.model.infer(x, ids, length)
+        return found[0][0, 0]
+"""
+
+
+def test_what_a_function_of_another_file_computes_of_what_it_is_given(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    check_project({"net.py": _NET, "speaker.py": _SPEAKER}, tmp_path, monkeypatch)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 from ..facts import model as m
@@ -130,6 +131,9 @@ def anchor(machine: Machine, store: Store, graph: bool = False) -> Site | None:
         place = (store.owner, store.key)
         leading = {site for one in machine.stores if (one.owner, one.key) == place for site in one.trail}
         back = isinstance(store.owner, Frame)  # a variable got it back, `state = step(state, batch)`
+        computes = isinstance(store.owner, Frame) and handed and handed[0] in _led_by(store.owner)
+        if computes and not returned:
+            return None  # a function computes with what it is given: its variables are its file's affair
         told = returned or back or _by_a_thread(machine, store)
         if not handed or told or not leading.isdisjoint(handed) or not here:
             return handed[0] if handed else _left_on_itself(machine, store) if graph and here else None
@@ -138,6 +142,13 @@ def anchor(machine: Machine, store: Store, graph: bool = False) -> Site | None:
         if site not in machine.innocent and machine.is_home(site):
             return site
     return store.site
+
+
+def _led_by(frame: Frame | None) -> Iterator[Site]:
+    """The calls that led to an activation of a function."""
+    while frame is not None:
+        yield frame.call_site
+        frame = frame.caller
 
 
 def _by_a_thread(machine: Machine, store: Store) -> bool:
