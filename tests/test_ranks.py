@@ -48,6 +48,33 @@ def test_what_all_ranks_read(after: str) -> None:
     check(GATHER.format("", after))
 
 
+_WRITTEN = """
+import json
+
+import torch.distributed as dist
+
+def write(rows, folder, size):
+    mine = {{}}
+    for key, row in rows.items():
+        path = folder / f"{{key}}.bin"
+        {put}
+    parts = [None] * size
+    dist.all_gather_object(parts, mine){mark}
+    if dist.get_rank() == 0:
+        json.dump({{key: value for part in parts for key, value in part.items()}}, open(folder / "all.json", "w"))
+"""
+
+
+@pytest.mark.parametrize("put", ["mine[key] = str(path.name)", 'mine[key] = f"{key}.bin"', "mine[key] = len(row)"])
+def test_texts_and_numbers_of_all_ranks(put: str) -> None:
+    check(_WRITTEN.format(put=put, mark=""))
+
+
+@pytest.mark.parametrize("put", ["mine[key] = row", "mine[key] = str(path); mine.update(row)"])
+def test_what_is_more_than_texts(put: str) -> None:
+    check(_WRITTEN.format(put=put, mark="  # TML410"))
+
+
 # -- on objects -----------------------------------------------------------------------------------
 
 RANKS = """

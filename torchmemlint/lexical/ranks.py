@@ -19,6 +19,7 @@ _FIGURES = frozenset(
     names loss losses value val state status flag error errors duration memory bytes port ip
     pid avg average mean percentile percentiles conf confusion ratio speed""".split()
 )
+_TEXTS = ("str", "repr", "basename", "relpath", "hexdigest")
 _COUNTS = ("counts", "times", "lens", "lengths", "sizes", "ranks", "names", "hosts", "bytes")  # one of each rank
 _NO_DATA = ("range", "items", "values", "parameters", "named_parameters", "buffers", "named_buffers", "state_dict")
 _ONE = (("numel", (m.CONST, 1)), ("dim", (m.CONST, 0)), ("ndim", (m.CONST, 0)))
@@ -92,7 +93,23 @@ def is_small(body: Block, given: Expr) -> bool:
         return False  # `state = model.state_dict()`
     if not _FIGURES.isdisjoint(str(given[-1]).lower().split("_") if given[0] in (m.NAME, m.ATTR) else ()):
         return True
-    return any(_is_of_numbers(value) for value in (given, *bound))
+    return any(_is_of_numbers(value) for value in (given, *bound)) or _holds_texts(body, given, bound)
+
+
+def _holds_texts(body: Block, given: Expr, bound: list[Expr]) -> bool:
+    """Whether all that is put into a table or list of one's own are texts and numbers: `files[key] = str(path.name)`"""
+    if not any((value[0] == m.NEW and not value[3]) or (value[0] == m.DICT and not value[2]) for value in bound):
+        return False
+    put = [one[3] for one, _ in by_rank(body) if one[0] == m.ASSIGN
+           for target in targets(one) if target[0] == m.ITEM and target[1] == given]  # fmt: skip
+    asked = [call for one, _ in by_rank(body) for call in calls_of(one) if call[2][0] == m.ATTR and call[2][1] == given]
+    put += [value for call in asked if call[2][2] in ("append", "add") for value in call[3]]
+    more = any(call[2][2] in ("update", "extend", "setdefault", "insert") for call in asked)
+    return bool(put) and not more and all(_is_text(value) or _is_of_numbers(value) for value in put)
+
+
+def _is_text(value: Expr) -> bool:
+    return value[0] == m.TEXT or (value[0] == m.CALL and last_name(value[2]) in _TEXTS)
 
 
 def _is_one(body: Block, site: Site, given: Expr) -> bool:
