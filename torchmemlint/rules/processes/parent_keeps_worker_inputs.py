@@ -10,7 +10,9 @@ with workers that collects tensors of its batches as they come, or their arrays,
 `labels.numpy()`, which have the same memory. And a list that gains the handle
 of each `SharedMemory` segment which the process attaches to. And a
 `manager.dict()` or `manager.list()` into which processes that a loop starts
-round after round put arrays, and that nothing is taken out of.
+round after round put arrays, and that nothing is taken out of. And the store of
+a process group, `TCPStore`, that gets packed tensors under a key of their own
+each time, `store.set(f"round/{n}", packed)`, none of which is ever deleted.
 
 ## Why it retains
 A tensor goes through the queue as a handle: sender and receiver have the same
@@ -28,6 +30,7 @@ pages stay mapped, with a descriptor, until its handle is closed or dropped;
   kept.
 - The container is emptied or made anew in the loop.
 - Few, large results: one from each worker.
+- A key of the store that is set again, which replaces what was there.
 - The handles are closed, or taken out of the list.
 - The loader has no workers, or `pin_memory=True`, which copies; or tensors are
   shared by file names (`set_sharing_strategy("file_system")`).
@@ -52,6 +55,7 @@ from ...evidence.managed import kept_by_managers
 from ...evidence.places import NAMELESS
 from ...finding import Confidence, Remedy, Retains
 from ...lexical.mapped import left_mapped
+from ...lexical.store_keys import kept_in_stores
 from .. import Report
 
 if TYPE_CHECKING:
@@ -104,6 +108,18 @@ def check(evidence: Evidence) -> Iterator[Report]:
             holder=managed.holder,
             release="take each result out of the container, `pop`, where it is read",
             related=((managed.started, "the processes are made here"),),
+        )
+    for put in kept_in_stores(evidence.program):
+        yield Report(
+            site=put.site,
+            message=(
+                f"`{put.holder}` gains an entry with tensors under a key of its own each time, and no key is ever "
+                "deleted: the process that serves the store keeps them all; call `delete_key` when all have read it"
+            ),
+            confidence=Confidence.MEDIUM,
+            value="the packed tensors of every round",
+            holder=put.holder,
+            release="`delete_key` the entry when every rank has read it, or set the same key again",
         )
     for mapped in left_mapped(evidence.program):
         yield Report(
