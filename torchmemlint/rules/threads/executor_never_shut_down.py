@@ -10,7 +10,8 @@ look at while it waits for room. And an object that starts a thread which goes
 round until it is told to stop, made again and again and dropped without its
 `stop()`, or without the `None` that ends it in its queue, or without anything
 in the program that could tell it: a flag that stays as it is, an event that is
-never set, a camera that nobody releases. And a prefetcher inside another one,
+never set, a camera that nobody releases; also where the object has no end of
+its own, and a part of it has the thread. And a prefetcher inside another one,
 whose `close()` ends its own thread and leaves the prefetcher that it reads
 from.
 Also a thread or process, no daemon, whose loop has no way out, or one that
