@@ -7,7 +7,7 @@ measured with `gc.disable()` and a weak reference to what each refers to.
 from __future__ import annotations
 
 import pytest
-from snippets import PRELUDE, check
+from snippets import PRELUDE, check, messages
 
 _IMPORTS = PRELUDE + "from torch.utils.data import DataLoader\n"
 SNIPPETS = {
@@ -85,3 +85,23 @@ SNIPPETS = {
 @pytest.mark.parametrize("name", SNIPPETS)
 def test_snippets(name: str) -> None:
     check(SNIPPETS[name], _IMPORTS)
+
+
+def test_a_list_of_each_round_is_not_said_to_stay_until_the_function_returns() -> None:
+    program = """
+        def train(model: nn.Module, loader, optimizer):
+            {before}
+            for batch in loader:
+                {inside}
+                for part in batch:
+                    loss = model(part).mean()
+                    optimizer.zero_grad()
+                    loss.backward()
+                    optimizer.step()
+                    losses.append(loss)
+                print(len(losses))
+    """
+    (anew,) = messages(program.format(before="pass", inside="losses = []"))
+    assert "stay until the next round binds `losses` anew" in anew
+    (whole,) = messages(program.format(before="losses = []", inside="pass"))
+    assert "stay until `train` returns" in whole

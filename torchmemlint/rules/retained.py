@@ -420,13 +420,22 @@ def place(holder: Holder) -> str:
     return f"{text} (class {holder.owner})" if holder.kind == "attribute" and holder.owner else text
 
 
-def until(holder: Holder) -> str:
+def until(holder: Holder, retention: Retention | None = None) -> str:
+    if holder.kind == "local" and retention is not None and _is_bound_anew(retention):
+        return f"until the next round binds {place(holder)} anew"
     if holder.kind == "local":
         named = holder.owner and holder.owner != "<module>"
         return f"until `{holder.owner}` returns" if named else "until it is dropped"
     if holder.kind == "attribute":
         return f"as long as the {holder.owner} lives" if holder.owner else "as long as its owner lives"
     return "for the rest of the process"
+
+
+def _is_bound_anew(retention: Retention) -> bool:
+    """Whether a loop of the function that collects makes the container, `for batch in loader: losses = []`."""
+    store = retention.store_event
+    own = store.frame.name == retention.holder.owner
+    return own and any(loop.kind == "loop" and loop not in store.frame.loops for loop in store.birth)
 
 
 def every(retention: Retention) -> str:

@@ -75,7 +75,7 @@ def check(evidence: Evidence) -> Iterator[Report]:
         if _scales(retention) and _place(retention) in added:
             continue  # reported where it grows
         message = (
-            f"{place(holder)} adds up values that carry their graph: {cost(retention)} {until(holder)}; "
+            f"{place(holder)} adds up values that carry their graph: {cost(retention)} {until(holder, retention)}; "
             f"add `.item()` or `.detach()`{unless_recorded(retention)}"
         )
         release = "add a number, `value.item()`, or a detached tensor, `value.detach()`"

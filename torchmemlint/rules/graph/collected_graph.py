@@ -68,14 +68,14 @@ def check(evidence: Evidence) -> Iterator[Report]:
         if any(is_left_on_item(retention.store_event, loop) for loop in retention.loops):
             message = (
                 f"each iteration leaves a value with its graph on another object, in {place(holder)}: "
-                f"{cost(retention)} {until(holder)}; use a variable, or take it off after the step"
+                f"{cost(retention)} {until(holder, retention)}; use a variable, or take it off after the step"
             )
             yield report(
                 retention, confidence, message, "autograd graph", "use a variable, or take it off after the step"
             )
             continue
         message = (
-            f"{place(holder)} collects values that carry their graph: {cost(retention)} {until(holder)}; "
+            f"{place(holder)} collects values that carry their graph: {cost(retention)} {until(holder, retention)}; "
             f"collect `.item()` or `.detach()`{unless_recorded(retention)}"
         )
         release = "collect numbers, `value.item()`, or detached tensors, `value.detach()`"
