@@ -20,6 +20,7 @@ from .values import UNKNOWN, Const, Obj, Value
 
 _MOST_ENTRIES = 12
 _SHOWS = frozenset("print debug info warning log log_scalar add_scalar log_metric write".split())
+_OF_RANKS = frozenset("all_reduce reduce broadcast all_reduce_".split())  # into the tensor that they are given
 
 
 class _Swept(NamedTuple):
@@ -34,7 +35,7 @@ def sweep(machine: Machine, frame: Frame, statement: Stmt) -> bool:
     """Go through such a loop, if it is one and all entries are seen."""
     _, site, target, iterable, body, orelse = statement
     swept = _swept(target, iterable)
-    if swept is None or orelse or _only_shows(body) or not _replaces(body, swept):
+    if swept is None or orelse or not _replaces(body, swept):
         return False
     value = machine.eval(frame, swept.place)
     if len(value) != 1 or type(value[0]) is not Obj or value[0].kind not in ("dict", "list"):
@@ -44,6 +45,8 @@ def sweep(machine: Machine, frame: Frame, statement: Stmt) -> bool:
         swept = swept._replace(key=None) if obj.kind == "list" else swept._replace(item=None)
         if not _replaces(body, swept):
             return False
+    if not _puts_back(body, swept):
+        return False
     entries = [(key, part) for key, part in obj.fields.items() if part and key[:1] == "["]
     others = obj.fields.get("*", UNKNOWN)
     if others and (not entries or machine.reach(others)):  # what a default makes is no entry
@@ -105,21 +108,26 @@ def _swept(target: Expr, iterable: Expr) -> _Swept | None:
     return found if found is not None and root_of(found.place)[0] == m.NAME else None
 
 
-def _replaces(body: tuple[Stmt, ...], swept: _Swept) -> bool:
-    """Whether a body does nothing but to put in the place of each entry what is made of it alone, and to show it."""
+def _replaces(body: tuple[Stmt, ...], swept: _Swept, made: tuple[Expr, ...] = ()) -> bool:
+    """Whether a body does nothing but to put in the place of each entry what is made of it alone, and to show it.
+
+    `made` are names of the round that have what was made of the entry, `value = d[k].detach()`.
+    """
     entry = (m.ITEM, swept.place, swept.key) if swept.key is not None else None
     for statement in body:
         op = statement[0]
+        entries = (entry, swept.item, *made)
         if op == m.IF:
-            fine = all(_replaces(suite, swept) for suite in statement[3:5] if suite)
+            fine = all(_replaces(suite, swept, made) for suite in statement[3:5] if suite)
         elif op == m.ASSIGN:
-            fine = statement[2] == (entry,) and _is_made_of(statement[3], (entry, swept.item))
+            names = tuple(one for one in statement[2] if _is_of_the_round(one, statement[3], entries, swept))
+            fine = _is_made_of(statement[3], entries) and statement[2] in ((entry,), names)
+            made += names
         elif op == m.AUGMENT:
-            fine = statement[2] == entry and not any(node == swept.place for node in nodes(statement[4]))
+            fine = statement[2] in (entry, *made) and not any(node == swept.place for node in nodes(statement[4]))
         elif op == m.EXPR:
             call = statement[2]
-            detaches = call[0] == m.CALL and call[2] == (m.ATTR, swept.item, "detach_")
-            fine = detaches or (call[0] == m.CALL and last_name(call[2]) in _SHOWS)
+            fine = call[0] == m.CALL and (last_name(call[2]) in _SHOWS or _is_in_place(call, entries))
         else:
             fine = op == m.JUMP and not statement[2]
         if not fine:
@@ -127,25 +135,43 @@ def _replaces(body: tuple[Stmt, ...], swept: _Swept) -> bool:
     return True
 
 
-def _only_shows(body: tuple[Stmt, ...]) -> bool:
-    """`for batch in batches: print(step(batch))`: whatever `step` does, it is done round by round."""
-    return all(
-        (one[0] == m.IF and _only_shows(one[3]) and _only_shows(one[4]))
-        or (one[0] == m.EXPR and one[2][0] == m.CALL and last_name(one[2]) in _SHOWS)
+def _is_of_the_round(target: Expr, value: Expr, entries: tuple[Expr | None, ...], swept: _Swept) -> bool:
+    """Whether an assignment only names what was made of an entry: `total = total + value` is about other rounds."""
+    if target[0] != m.NAME or target in (swept.key, root_of(swept.place)):
+        return False
+    return target in entries or target not in nodes(value)
+
+
+def _puts_back(body: tuple[Stmt, ...], swept: _Swept) -> bool:
+    """Whether a body puts anything in the place of an entry, or changes it where it is: `for batch in batches:
+    print(step(batch))` is done round by round, whatever `step` does."""
+    entry = (m.ITEM, swept.place, swept.key)
+    return any(
+        (one[0] == m.ASSIGN and entry in one[2])
+        or (one[0] == m.AUGMENT and entry == one[2])
+        or (one[0] == m.EXPR and one[2][2] == (m.ATTR, swept.item, "detach_"))
+        or (one[0] == m.IF and (_puts_back(one[3], swept) or _puts_back(one[4], swept)))
         for one in body
     )
+
+
+def _is_in_place(call: Expr, entries: tuple[Expr | None, ...]) -> bool:
+    """`value.detach_()`, `value.div_(n)`, `dist.all_reduce(value, group=group)`: what changes a tensor where it is."""
+    if last_name(call[2]) in _OF_RANKS:
+        return len(call[3]) > 0 and call[3][0] in entries
+    return bool(call[2][0] == m.ATTR and call[2][1] in entries and call[2][2].endswith("_"))
 
 
 def _is_detached(body: tuple[Stmt, ...], item: Expr) -> bool:
     """Whether a body detaches in place what it goes over."""
     return any(
-        (one[0] == m.EXPR and one[2][2][:2] == (m.ATTR, item))
+        (one[0] == m.EXPR and one[2][2] == (m.ATTR, item, "detach_"))
         or (one[0] == m.IF and (_is_detached(one[3], item) or _is_detached(one[4], item)))
         for one in body
     )
 
 
-def _is_made_of(expr: Expr, entries: tuple[Expr | None, Expr | None]) -> bool:
+def _is_made_of(expr: Expr, entries: tuple[Expr | None, ...]) -> bool:
     """`d[k].detach().cpu()`, `float(v) / n`, `v.item() if torch.is_tensor(v) else v`"""
     if expr in entries:
         return True
