@@ -82,3 +82,50 @@ def test_tasks_that_nothing_ends(change: dict[str, str]) -> None:
 )
 def test_tasks_that_end(change: dict[str, str]) -> None:
     check(CALL.format(**PLAIN | change))
+
+
+WATCH = """
+import threading
+import time
+
+class Watch:
+    def __init__(self, job):
+        self.job = job
+        self.watched = False
+
+    def start_stop_watch(self):
+        {asks}
+        self.watched = True
+        {starts}
+
+    def stop(self):
+        {stopped}
+
+    def watch(self):
+        while True:
+            try:
+                if self.job.cancelled():
+                    self.job.interrupt()
+                    return
+                time.sleep(2)
+            except Exception:
+                time.sleep(2)
+"""
+ASKED = 'if getattr(self, "watched", False): return'
+STARTED = "threading.Thread(target=self.watch, daemon=True).start()"
+
+
+@pytest.mark.parametrize("asks", [ASKED, 'if hasattr(self, "watched") and self.job.done: return', "print(self.job)"])
+def test_a_flag_of_what_starts_the_work(asks: str) -> None:
+    check(WATCH.format(asks=asks, starts=STARTED, stopped="print(self.job)"))
+
+
+def test_a_flag_that_is_asked_for_by_name() -> None:
+    check(WATCH.format(asks=ASKED, starts=STARTED, stopped="self.watched = False"))
+
+
+def test_a_flag_that_only_another_object_is_asked_for() -> None:
+    check(
+        WATCH.format(asks='if getattr(self.job, "failed", False): return', starts=STARTED + "  # TML505",
+                     stopped="self.watched = True")
+    )  # fmt: skip

@@ -20,6 +20,7 @@ _STOPS = re.compile(r"(?:^|_)(?:stop|close|shutdown|disconnect|terminate|cleanup
 _TASKS = ("create_task", "ensure_future")
 _STARTS = frozenset((*_TASKS, "Thread"))
 _ENDED_OTHERWISE = frozenset("cancel cancel_all terminate kill _exit TaskGroup create_task_group timeout".split())
+_ASKS = ("getattr", "hasattr", "attrgetter")
 _ANY = ("Exception", "BaseException")
 _GONE = re.compile(r"Disconnect|Closed|Connection|Broken|Reset|OSError|EOFError")
 
@@ -44,7 +45,7 @@ def unread_flags(program: Program) -> Iterator[UnreadFlag]:
             for one in statements(place.facts.body):
                 for call in calls_of(one):
                     work = _started(program, place, call)
-                    flag = _flag(program, place.cls) if work and _goes_on(program, place.cls, work) else None
+                    flag = _flag(program, place) if work and _goes_on(program, place.cls, work) else None
                     if flag is not None:
                         yield UnreadFlag(call[1], work, place.cls, *flag)
 
@@ -93,14 +94,16 @@ def _leaves(block: Block) -> bool:
     return last[0] in (m.RETURN, m.RAISE) or (last[0] == m.JUMP and bool(last[2]))
 
 
-def _flag(program: Program, cls: str) -> tuple[str, str, Site] | None:
-    """A flag that the constructor of a class sets one way and a method that stops it the other, if nothing reads it."""
+def _flag(program: Program, starter: Place) -> tuple[str, str, Site] | None:
+    """A flag that the constructor of a class sets one way and a method that stops it the other, if nothing reads it:
+    not what starts the work, `start_stop_watcher()`."""
+    cls = starter.cls
     first: dict[str, object] = {}
     for place in program.places:
         if place.cls == cls and place.facts.name == "__init__":
             first.update((target[2], value) for target, value, _ in _flags_set(place))
     for place in program.places:
-        if place.cls == cls and _STOPS.search(place.facts.name):
+        if place.cls == cls and _STOPS.search(place.facts.name) and place.facts is not starter.facts:
             for target, value, site in _flags_set(place):
                 if first.get(target[2]) is (not value) and not _is_read(program, target[2]):
                     return target[2], place.facts.name, site
@@ -115,9 +118,10 @@ def _flags_set(place: Place) -> Iterator[tuple[Expr, bool, Site]]:
 
 
 def _is_read(program: Program, flag: str) -> bool:
-    """Whether the file reads a flag of that name, of whatever object."""
+    """Whether the file reads a flag of that name, of whatever object, or asks for it, `getattr(self, "running")`."""
     return any(
-        part[0] == m.ATTR and part[2] == flag and part not in targets(one)
+        (part[0] == m.ATTR and part[2] == flag and part not in targets(one))
+        or (part[0] == m.CALL and last_name(part[2]) in _ASKS and (m.CONST, flag) in part[3])
         for place in program.places
         for one in statements(place.facts.body)
         for part in expressions_of(one)
