@@ -14,7 +14,7 @@ from collections.abc import Iterator
 
 from . import knowledge
 from . import model as m
-from .model import Expr, FunctionFacts, Site, statement_of
+from .model import Expr, FunctionFacts, Site, Stmt, statement_of
 from .program import Block, targets
 from .walk import blocks, calls, calls_of, expressions_of, last_name, names_of, nodes, root_of, statements
 from .ways import THERE, Ways, lets_go, puts, taken
@@ -25,6 +25,8 @@ _NEXT = ("popleft", "pop", "get", "get_nowait")  # of a queue: what is asked for
 _LEAVES = (m.RETURN, m.JUMP)
 _SAME = ("Is", "Equal")
 _ASKS = ("In", "NotIn")
+_SENDS = ("send", "write", "put", "drain", "emit")
+_OF_A_CONNECTION = re.compile("connection|disconnect|pipe|hangup")
 _OF_THE_END = re.compile(
     "stop|exit|end|eof|clos|disconnect|connection|pipe|cancel|interrupt|finish|done|gone|complete|hangup|abort|timeout|"
     "key|lookup|index|attribute|notfound"
@@ -124,6 +126,48 @@ def only_failed(function: FunctionFacts, table: Expr) -> Site | None:
     raising = [clause for clause in failing if clause and clause[-1][0] == m.RAISE]
     inside = {statement_of(one[1]) for clause in raising for one in statements(clause)}
     return next(iter(takes.values())) if takes and takes.keys() <= inside else None
+
+
+def only_broken_off(function: FunctionFacts, table: Expr) -> Site | None:
+    """Where a function takes an entry out of a table, if it does so only in the `except` clauses for a connection that
+    breaks, `except ConnectionResetError:`, around a loop over what comes: that ends as well when the other side closes
+    as it should."""
+    takes = _takes(function, table)
+    inside = set[int]()
+    for one in statements(function.body) if takes else ():
+        if one[0] == m.TRY and any(_hears(function, inner) for inner in _straight(one[2])):
+            broken = (clause for kind, _, clause in one[3] if _is_of_a_connection(kind))
+            inside |= {statement_of(inner[1]) for clause in broken for inner in statements(clause)}
+    if not takes.keys() <= inside or any(puts(one, table) for one in statements(function.body)):
+        return None
+    return next(iter(takes.values()), None)
+
+
+def _straight(block: Block) -> Iterator[Stmt]:
+    """The statements of a block, and of the `with` blocks in it."""
+    for one in block:
+        yield one
+        if one[0] == m.WITH:
+            yield from _straight(one[3])
+
+
+def _hears(function: FunctionFacts, loop: Stmt) -> bool:
+    """Whether a loop goes over what a parameter gives, `async for message in socket`, and does not send it there: what
+    is sent may have no end but that of the connection."""
+    if loop[0] != m.FOR:
+        return False
+    source = loop[3][2] if loop[3][0] == m.CALL else loop[3]
+    given = {(m.NAME, param.name) for param in function.params} - {(m.NAME, "self"), (m.NAME, "cls")}
+    if root_of(source) not in given:
+        return False
+    names = set(targets(loop))
+    sent = (call for call in calls(loop[4]) if last_name(call[2]).startswith(_SENDS))
+    return not any(node in names for call in sent for value in call[3] for node in nodes(value))
+
+
+def _is_of_a_connection(kind: Expr | None) -> bool:
+    caught = _caught(kind)
+    return bool(caught) and all(_OF_A_CONNECTION.search(name.lower()) for name in caught)
 
 
 def _is_failure(kind: Expr | None) -> bool:

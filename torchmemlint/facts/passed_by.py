@@ -14,7 +14,7 @@ from .cancelled import cancelled_functions
 from .ended_twice import when_ended_here
 from .exhausted import when_exhausted
 from .model import Expr, FileFacts, FunctionFacts, Site, Stmt
-from .one_way import after_answers, after_asking, after_failures, only_failed
+from .one_way import after_answers, after_asking, after_failures, only_broken_off, only_failed
 from .program import targets
 from .raised import after_raising
 from .told_errors import after_told
@@ -33,6 +33,7 @@ _BY_ITSELF = ("done", "cancelled")  # methods of tasks and futures
 _SAME = (("Is", False), ("Equal", False), ("IsNot", True), ("NotEqual", True))
 _ON_SOME_WAYS = (
     ("failed", after_failures), ("skipped", after_asking), ("answered", after_answers), ("refused", only_failed),
+    ("broken only", only_broken_off),
 )  # fmt: skip
 _IS_SET = {"IsNot": True, "NotEqual": True, "Is": False, "Equal": False}  # `output.finish_reason is not None`
 _PUT_BACK = "put back"

@@ -129,7 +129,8 @@ def _weight(evidence: Evidence, retention: Retention) -> int:
         return 0
     if while_made(retention, {note.site for note in evidence.plain("thread")}):
         return 0
-    if in_first_phase(store) or (is_handed_back(retention) and not left_over):
+    comes_and_goes = left_over or retention.passed is not None  # which results do not
+    if in_first_phase(store) or (is_handed_back(retention) and not comes_and_goes):
         return 0
     if ends_by_itself(store, list(retention.loops)):
         return 0
@@ -168,7 +169,7 @@ def _weight(evidence: Evidence, retention: Retention) -> int:
             weight -= 1
         elif trained and not is_read_whole(store, last_part(retention.holder.text)):
             weight, outside = min(weight, 2), trained  # what a training of its own leaves round by round
-        else:  # one call fills it: its results
+        elif retention.passed is None:  # one call fills it: its results
             return min(weight, 2) if is_unread(evidence.machine, evidence.program, retention) else 0
     updated = isinstance(store.owner, Obj) and store.owner.kind == "dict" and retention.how == "grow"
     if updated and not _lengthens_an_entry(store):
@@ -194,8 +195,8 @@ def _weight(evidence: Evidence, retention: Retention) -> int:
             return 0  # few keys, or the places of a list, which are there already
         if store.key_kind == THREAD and not one_for_each(evidence.program):
             return 0  # a pool has few
-        comes_and_goes = retention.left is not None or retention.passed is not None or parted or parted_beside
-        kinds = (FRESH, FIXED, KNOWN, THREAD, *((UNSURE,) if comes_and_goes else ()))
+        parted_somehow = retention.left is not None or retention.passed is not None or parted or parted_beside
+        kinds = (FRESH, FIXED, KNOWN, THREAD, *((UNSURE,) if parted_somehow else ()))
         weight = min(weight, 3 if store.key_kind == IDENTITY else 2 if store.key_kind in kinds else 1)
         if _by_place(store, last_part(retention.holder.text)):
             weight = min(weight, 1)
