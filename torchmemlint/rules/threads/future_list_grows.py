@@ -8,7 +8,9 @@ or one that waits for all of them after the loop which has used their heavy
 results, or one that takes out what it has waited for in a file that cancels
 such waits.
 And futures in a local list or dictionary that one loop goes through, using a
-heavy result at a time, while the list keeps those that it has used. And a task
+heavy result at a time, while the list keeps those that it has used. And a loop
+that gives the tickets of such work up while it only looks at the results, where
+another method would take them out. And a task
 that waits for an event of its object, where the method goes on with the first
 of several tasks that is done and cancels nothing, or is itself cancelled before
 it comes to that. And a task that goes round for ever, which a coroutine starts
@@ -58,6 +60,7 @@ from ...evidence.kept import KeptWorker, kept_in_containers
 from ...finding import Confidence, Remedy, Retains
 from ...lexical.endless_tasks import endless_tasks
 from ...lexical.left_waiting import left_waiting
+from ...lexical.lost_tickets import SUBMITS, lost_tickets
 from ...lexical.unread_flags import unread_flags
 from .. import Report
 from ..wording import passes_by, release_of
@@ -109,6 +112,18 @@ def check(evidence: Evidence) -> Iterator[Report]:
             holder=results.name,
             release="take each future out when its result has been used",
             related=((results.read, "used one by one here"),),
+        )
+    for lost in evidence.across(lost_tickets, *SUBMITS):
+        yield Report(
+            site=lost.site,
+            message=(
+                f"`{lost.look}()` leaves the future in `{lost.holder}`, and its ticket is gone, so nothing can take it "
+                f"out any more: each keeps its result; call `{lost.take}()`, or keep the ticket"
+            ),
+            confidence=Confidence.MEDIUM,
+            value="results of finished futures",
+            holder=lost.holder,
+            release=f"take the future out with its result, `{lost.take}()`",
         )
     for left in left_waiting(evidence.program):
         task = f"`{left.task}`" if left.task else "this task"
