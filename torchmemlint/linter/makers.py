@@ -1,4 +1,5 @@
-"""Who makes the objects of a class: whether each goes with the function that makes it, before it has grown."""
+"""Who makes the objects of a class: whether each goes with the function that makes it, before it has grown, or when it
+says that it is done."""
 
 from __future__ import annotations
 
@@ -6,10 +7,12 @@ import re
 from typing import TYPE_CHECKING
 
 from ..facts import model as m
-from ..facts.guarded import mentions
+from ..facts.guarded import calls_by_mode
 from ..facts.model import Expr, FileFacts, FunctionFacts, Site, Stmt
-from ..facts.walk import expressions_of, in_loops, is_count, last_name
+from ..facts.program import targets
+from ..facts.walk import expressions_of, in_loops, is_count, last_name, statements
 from .callers import function_at
+from .ended_by_itself import ended_by_itself
 
 if TYPE_CHECKING:
     from ..interpreter.linking import Project as Makers
@@ -24,8 +27,33 @@ def goes_at_once(facts: FileFacts, site: Site, path: str, project: Makers | None
     method = function_at(facts, site)
     if project is None or method is None or method.owner < 0:
         return False
-    name = facts.classes[method.owner].name
-    return not any(True for _ in mentions(facts, name)) and project.made(path, name) == PASSING
+    cls = facts.classes[method.owner]
+    made = _made_here(facts, cls.name)
+    if made is None and (heirs := [one.name for one in facts.classes if cls.name in map(last_name, one.bases)]):
+        # a base of what others make: `BeamSearch(Search)` and `GreedySearch(Search)`
+        found = {project.made(path, name) for name in (cls.name, *heirs) if _made_here(facts, name) is None}
+        return all(_made_here(facts, name) != KEPT for name in heirs) and found - {None} == {PASSING}
+    return made != KEPT and (made or project.made(path, cls.name)) == PASSING
+
+
+def _made_here(facts: FileFacts, name: str) -> str | None:
+    """The same of what the file itself makes, whose run has shown what it did: it need be seen to end."""
+    found = None
+    for function in facts.functions:
+        for statement in statements(function.body):
+            named = [one for one in expressions_of(statement) if _is_called(one, name)]
+            if not named or all(one in _of_super(statement) for one in named):
+                continue
+            if len(named) > 1 or not _is_seen_to_end(facts, function, statement, name):
+                return KEPT
+            found = PASSING
+    return found
+
+
+def _of_super(statement: Stmt) -> list[Expr]:
+    """`super(GreedySearch, self).__init__()`"""
+    found = (one for one in expressions_of(statement) if one[0] == m.CALL and one[2] == (m.NAME, "super"))
+    return [given for one in found for given in one[3]]
 
 
 def made_by_others(project: Project, path: str, name: str) -> str | None:
@@ -46,7 +74,7 @@ def made_by_others(project: Project, path: str, name: str) -> str | None:
         for function in facts.functions:
             for statement, looped in in_loops(function.body):
                 named = [one for one in expressions_of(statement) if _is_called(one, name)]
-                if named and not (len(named) == 1 and _goes(function, statement, name, looped)):
+                if named and not (len(named) == 1 and _goes(facts, function, statement, name, looped)):
                     return KEPT
                 found = PASSING if named else found
     return found
@@ -56,7 +84,24 @@ def _is_called(node: Expr, name: str) -> bool:
     return bool(node[0] in (m.NAME, m.ATTR) and node[-1] == name)
 
 
-def _goes(function: FunctionFacts, statement: Stmt, name: str, looped: bool) -> bool:
+def _goes(facts: FileFacts, function: FunctionFacts, statement: Stmt, name: str, looped: bool) -> bool:
+    return _goes_unheld(function, statement, name, looped) or _is_seen_to_end(facts, function, statement, name)
+
+
+def _is_seen_to_end(facts: FileFacts, function: FunctionFacts, statement: Stmt, name: str) -> bool:
+    """Whether what a statement makes with gradients off is for rounds that go on until it says that it is done."""
+    if (
+        statement[0] != m.ASSIGN
+        or not _makes(statement[-1], name)
+        or [one[0] for one in targets(statement)] != [m.NAME]
+    ):
+        return False
+    if not any(off for call, off in calls_by_mode(function) if _is_called(call[2], name)):
+        return False
+    return function.name not in ("<module>", "main") and ended_by_itself(facts, function, targets(statement)[0])
+
+
+def _goes_unheld(function: FunctionFacts, statement: Stmt, name: str, looped: bool) -> bool:
     """Whether a statement gives what it makes a name of the function, or none, and all that is done with that is to ask
     it for something, in no round of a loop but the one that has made it. What collects one pass over a loader goes
     before the next, in a function that trains or evaluates: `meter = Meter()`, `for x, y in loader: meter.add(y)`."""
