@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from ..facts import model as m
 from ..facts.evaluating import says_inference
+from ..facts.given_containers import is_empty
 from ..facts.model import BACKWARD, Site
-from ..facts.program import expressions
-from ..facts.walk import call_at, is_count, statements
+from ..facts.program import expressions, targets, text
+from ..facts.walk import call_at, is_count, nodes, statements
 from ..interpreter.events import Loops, Store
 from ..interpreter.frames import Frame, Loop
 from ..interpreter.values import Obj
+from .places import is_pass
 
 
 def beyond_a_step(store: Store, growing: list[Loop], repeats: list[Loop]) -> list[Loop]:
@@ -41,6 +43,27 @@ def _counting(frame: Frame | None) -> set[Site]:
         found |= {one[1] for one in statements(frame.facts.body) if one[0] == m.FOR and is_count(one[3])}
         frame = frame.caller
     return found
+
+
+def beyond_one_pass(store: Store, holder: str, growing: list[Loop]) -> list[Loop]:
+    """Without the loops of a module's pass that makes the place anew, `self.parts = []`: what they leave there is there
+    until the next pass, as the parts in a variable of the pass are until it returns. Batches are no parts."""
+    if store.how not in ("grow", "keyed") or not is_pass(store.frame) or not _makes_anew(store, holder):
+        return growing
+    return [loop for loop in growing if loop.backward or loop.kind != "loop" or loop.name == "loader"]
+
+
+def _makes_anew(store: Store, holder: str) -> bool:
+    """Whether the function binds an attribute to an empty container before it fills it, whatever the case."""
+    return any(
+        one[0] in (m.ASSIGN, m.ANNOTATE)
+        and one[1] < store.site
+        and one[-1] is not None
+        and is_empty(one[-1])
+        and holder not in map(text, nodes(one[-1]))  # `list(self.parts)` has what was there
+        for one in store.frame.facts.body
+        if holder in map(text, targets(one))
+    )
 
 
 def _is_pass(loop: Loop) -> bool:

@@ -27,13 +27,13 @@ def _made_empty(constructor: FunctionFacts) -> set[Expr]:
     return {
         target
         for one in constructor.body
-        if one[0] == m.ASSIGN and _is_empty(one[3])
+        if one[0] == m.ASSIGN and is_empty(one[3])
         for target in one[2]
         if target[:2] == _OWN
     }
 
 
-def _is_empty(value: Expr) -> bool:
+def is_empty(value: Expr) -> bool:
     if value[0] == m.CALL:
         return value[2][-1] in _EMPTY and not value[4]
     return (value[0] == m.NEW and value[2] == "list" and not value[3]) or (value[0] == m.DICT and not value[2])
