@@ -149,3 +149,56 @@ def test_a_model_that_is_loaded_where_no_table_has_it(loaded: str) -> None:
 def test_a_model_that_only_a_table_has() -> None:
     taken = 'names, model = shared["names"], shared["model"]'
     check(_SHARED.format(taken=taken, loaded="return None", mark=MARK))
+
+
+_IN_TURN = """
+    import gc
+
+    def flush():
+        gc.collect()
+        torch.cuda.empty_cache()
+
+    def sample(pipe, x, steps, device):
+        {first}
+        model = None{mark}
+        {between}
+        for step in steps:
+            {chosen}
+            with torch.no_grad():
+                x = pipe.step(x, step)
+        {last}
+        return x
+"""
+IN_TURN = {
+    "first": "model = pipe.low",
+    "mark": "",
+    "between": "pass",
+    "chosen": "wanted = pipe.low if step > 5 else pipe.high\n"
+    "            if model is not wanted:\n                wanted.to(device)\n            model = wanted",
+    "last": "flush()",
+}
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {},
+        {"chosen": "if model != pipe.low:\n                pipe.low.to(device)"},
+        {"between": "gc.collect()", "last": "gc.collect()\n        torch.cuda.empty_cache()"},
+        {"between": "print(model)", "chosen": "pass"},
+    ],
+)
+def test_a_name_that_says_that_none_is_in_use_yet(change: dict[str, str]) -> None:
+    check_innocent(_IN_TURN.format(**IN_TURN | change))
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"between": "flush()"},
+        {"chosen": "pass"},
+        {"chosen": "other = pipe.high\n            print(other)"},
+    ],
+)
+def test_a_name_that_goes_before_the_cache_is_emptied(change: dict[str, str]) -> None:
+    check(_IN_TURN.format(**IN_TURN | {"mark": MARK} | change))

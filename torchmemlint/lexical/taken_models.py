@@ -10,7 +10,7 @@ from ..facts.knowledge import TAKES_OUT
 from ..facts.model import Expr, FileFacts, Site, Stmt
 from ..facts.program import Place, Program, targets, text
 from ..facts.walk import calls, calls_of, heads, last_name, nodes, once, places_with_values, statements
-from .cleanup import MODELS, let_go
+from .cleanup import MODELS, empties, let_go
 from .missing_global import is_global
 
 _CACHES = ("lru_cache", "cache")
@@ -22,7 +22,9 @@ def models_of_containers(program: Program, place: Place) -> Iterator[tuple[Site,
     taken: dict[str, tuple[Expr, Expr | None]] = {}
     for statement in statements(place.facts.body):
         for name in let_go(statement):
-            if name in taken and not _is_let_go_of(program, place, name, *taken[name]):
+            if name not in taken or _is_a_mark(program, place, statement, name):
+                continue
+            if not _is_let_go_of(program, place, name, *taken[name]):
                 yield statement[1], name, text(taken[name][0])
         for target, value in _bound(program, place, statement):
             if target[0] == m.NAME:
@@ -33,6 +35,15 @@ def models_of_containers(program: Program, place: Place) -> Iterator[tuple[Site,
                 held = held or (_of_cache(program, place, target, value) if named else None)
                 if held is not None and text(held[0]):
                     taken[target[1]] = held
+
+
+def _is_a_mark(program: Program, place: Place, gone: Stmt, name: str) -> bool:
+    """Whether a name is asked for, or bound to something else, before anything is freed: `current = None` says that
+    none of the models is in use yet."""
+    freeing = (call[1] for call in calls(place.facts.body) if call[1] > gone[1] and empties(program, call))
+    first = min(freeing, default=gone[1])
+    between = [one for one in statements(place.facts.body) if gone[1] < one[1] < first]
+    return any((m.NAME, name) in nodes(head) for one in between if name not in let_go(one) for head in heads(one))
 
 
 def _bound(program: Program, place: Place, statement: Stmt) -> Iterator[tuple[Expr, Expr]]:
