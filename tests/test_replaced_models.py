@@ -218,6 +218,26 @@ INNOCENT = {
         def main():
             return Runner(1).resize(2)
         """,
+    "how many parts are there, after one was made smaller": """
+        class Runner:
+            def __init__(self, config):
+                self.config = config
+                self.encoder, self.model = None, None
+
+            def load_all(self):
+                self.encoder = load("encoder")
+                self.encoder.half()
+                gc.collect()
+                torch.cuda.empty_cache()
+                if self.config.split and self.config.parts > 1:
+                    raise NotImplementedError("not in parts")
+                self.model = load("model")
+
+        def main(config):
+            runner = Runner(config)
+            runner.load_all()
+            return use(runner.model)
+        """,
     "set up once": """
         class Runner:
             def __init__(self):

@@ -22,6 +22,7 @@ from .forgotten import heavy_part
 
 _LEVELS = 2  # of functions that call each other, from the one that binds to the one that empties, and to its callers
 _FIRST = ("__init__", "__post_init__", "__enter__", "__del__", "<module>")
+_SAME = ("Equal", "NotEqual", "Is", "IsNot", "In", "NotIn")
 _MOVES = ("to", "cpu", "to_empty")
 _MAKES = ("load", "build", "create", "make", "from_pretrained", "init")
 
@@ -214,10 +215,10 @@ def _says_missing(test: Expr, holder: str, holds: bool) -> bool:
 
 
 def _compares(place: Place, test: Expr, owner: str) -> bool:
-    """`name != self.name`, `self.key == (name, size)`: what is wanted with what is there."""
+    """`name != self.name`, `self.key == (name, size)`: what is wanted with what is there, and not how much of it."""
     if test[0] == m.NOT:
         return _compares(place, test[1], owner)
-    if test[0] != m.COMPARE or (m.CONST, None) in test[2:4]:
+    if test[0] != m.COMPARE or test[1] not in _SAME or (m.CONST, None) in test[2:4]:
         return False
     sides = [any(_is_beside(place, part, owner) for part in nodes(side)) for side in test[2:4]]
     return sides[0] != sides[1]
