@@ -14,6 +14,7 @@ from ..facts.walk import blocks, calls, calls_of, last_name, loops, nodes, state
 from .at_work import reaches_work
 from .caught import says_memory, type_names
 from .handlers import LETS_GO, lets_go
+from .native import is_native
 from .other_engines import of_another_engine
 
 Clause = tuple[Expr | None, str, tuple[Stmt, ...]]  # what an `except` catches, the name that it gives it, its body
@@ -45,6 +46,8 @@ def retries(program: Program, function: FunctionFacts, tried_in: Sequence[Stmt])
     """Work that is tried again, or done another way, while the traceback of the first try keeps its frames: of each
     clause the calls that may be it, in their order."""
     for statement in tried_in:
+        if is_native(program, statement[2]):
+            continue
         callees = {call[2] for call in calls(statement[2]) if call[2][0] in (m.NAME, m.ATTR)}
         tried = {last_name(call[2]) for call in calls(statement[2])} | {function.name}
         tried = {name for name in tried - _LIGHT - _OF_TEXT if not _tells(name)}
@@ -152,7 +155,12 @@ def emptied_in_clauses(program: Program, function: FunctionFacts) -> Iterator[Si
         for tried, (caught, _, body) in clauses:
             names = {last_name(call[2]) for call in calls(tried[2])} - _LIGHT - _OF_TEXT
             memory = _about_memory(program, caught, body)
-            if not names or not (memory or set(type_names(program, caught)) & set(_BROAD)) or lets_go(body):
+            if (
+                not names
+                or is_native(program, tried[2])
+                or not (memory or set(type_names(program, caught)) & set(_BROAD))
+                or lets_go(body)
+            ):
                 continue
             own = {id(one) for _, clause in clauses for one in statements(clause[2])}
             if any(_empties_cache((one,)) for one in inside if id(one) not in own and not any(blocks(one))):
