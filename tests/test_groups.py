@@ -55,6 +55,7 @@ MAKERS = {
     "in a list": PLAIN.replace("(ranks)  #", "(list(ranks), backend='gloo')  #"),
     "of all ranks": "def make(ranks):\n    return dist.new_group()  # TML408",
     "a mesh": "def make(ranks):\n    return dist.init_device_mesh('cuda', (2,))  # TML408",
+    "a mesh of two rows": "def make(ranks):\n    return dist.init_device_mesh('cuda', (2, len(ranks)))  # TML408",
 }
 KEEPERS = {
     "a table": "def make(ranks):\n    if ranks not in GROUPS:\n        GROUPS[ranks] = dist.new_group(ranks)\n"
@@ -62,6 +63,9 @@ KEEPERS = {
     "a cache": "@functools.lru_cache\ndef make(ranks):\n    return dist.new_group(ranks)",
     "destroyed": "def make(ranks):\n    return dist.new_group(ranks)\n\ndef drop(group):\n"
     "    dist.destroy_process_group(group)",
+    "a mesh of all ranks": "def make(ranks):\n    return dist.init_device_mesh('cuda', (dist.get_world_size(),))",
+    "a mesh of as many": "def make(ranks):\n    world = dist.get_world_size()\n"
+    "    return dist.init_device_mesh(device_type='cuda', mesh_shape=(world,), mesh_dim_names=('dp',))",
     "another library": "def make(ranks):\n    return GROUPS.new_group(ranks)",
 }
 

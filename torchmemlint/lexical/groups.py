@@ -40,12 +40,25 @@ def groups_each_time(program: Program) -> Iterator[GroupEachTime]:
             made = name in _MAKES and program.dotted(call[2]).startswith("torch.")
             if not (made or name in makers) or call[1] in own or _is_made_once(place, call[1]):
                 continue
+            if name == "init_device_mesh" and _is_of_all_ranks(place, call):
+                continue
             ranks = keyword(call, "ranks", 0)
             if destroys and (not _is_for_this_call(program, place, call) or _leads_to_its_end(program, place)):
                 continue  # those that others have are destroyed, perhaps; this one is a local of the function
             again = made and (ranks is None or _is_fixed(program, place, ranks))
             if (again or _is_for_this_call(program, place, call)) and is_repeated(program, place, driven=True):
                 yield GroupEachTime(call[1], name, again)
+
+
+def _is_of_all_ranks(place: Place, mesh: Expr) -> bool:
+    """Whether a mesh is one row of all ranks, `(dist.get_world_size(),)`: its group is that of the process, which is
+    there [measured, torch 2.13: four ranks with gloo]."""
+    shape = keyword(mesh, "mesh_shape", 1)
+    if shape is None or shape[0] != m.NEW or len(shape[3]) != 1:
+        return False
+    counted = [shape[3][0]]
+    counted += [one[3] for one in statements(place.facts.body) if one[0] == m.ASSIGN and shape[3][0] in one[2]]
+    return any(last_name(one[2] if one[0] == m.CALL else one) in ("get_world_size", "world_size") for one in counted)
 
 
 def _leads_to_its_end(program: Program, place: Place) -> bool:
