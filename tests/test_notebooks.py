@@ -219,3 +219,26 @@ def test_edits_of_cells_are_those_of_the_text(cells: list[str], data: st.DataObj
 
 def _lists(raw: bytes) -> list[list[str]]:
     return [cell["source"] for cell in json.loads(raw)["cells"]]
+
+
+SPAWNED = """import multiprocess
+import torch
+from torch import nn
+table = nn.Embedding(50_000, 256)
+def count(rank, table):
+    print(rank, table.weight.shape)
+def run(ranks):
+    context = multiprocess.get_context("spawn")
+    workers = [context.Process(target=count, args=(rank, table)) for rank in range(ranks)]
+    for worker in workers:
+        worker.start()
+    for worker in workers:
+        worker.join()
+"""
+
+
+def test_spawned_workers_do_not_run_the_cells(write: Write, lint: Lint) -> None:
+    """Their `__main__` has no file that they could import."""
+    script = SPAWNED.replace("multiprocess", "multiprocessing") + 'if __name__ == "__main__":\n    run(2)\n'
+    write({"a.ipynb": notebook(SPAWNED, "run(2)"), "a.py": script})
+    assert [line.split(" ")[:2] for line in lines(lint("--isolated", "a.py", "a.ipynb"))] == [["a.py:4:1:", "TML402"]]

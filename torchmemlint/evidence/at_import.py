@@ -42,7 +42,7 @@ def made_at_import(machine: Machine, program: Program) -> Iterator[MadeAtImport]
     home = machine.home
     if not _is_main_script(machine):  # which workers import, wherever their function is [docs of multiprocessing]
         started = [n for n in started if _of_this_file(machine, n.detail[1])]
-    if started:
+    if started and not home.path.endswith(".ipynb"):  # whose cells no worker runs: they have no file to import
         yield from _made_by(machine, home, started[0].site)
     for note, unit in theirs.values():
         if unit is not home and machine.is_home(note.site):
