@@ -360,6 +360,28 @@ GUILTY = {
                     wave, _ = self.decoder(code)  # TML201
                     yield wave
         """,
+    "a method for users beside a pass that does not come to it": """
+        class Finder(nn.Module):
+            def __init__(self, backbone, heads):
+                super().__init__()
+                self.backbone, self.heads = backbone, heads
+                self.register_buffer("mean", torch.zeros(3, 1, 1), False)
+
+            @property
+            def device(self):
+                return self.mean.device
+
+            def forward(self, images, truth=None):
+                return self.heads(self.backbone(images), truth)
+
+            def inference(self, images):
+                assert not self.training
+                features = self.backbone(images.to(self.device) - self.mean)  # TML201
+                return self.sort_out(self.heads(features, None), images.shape[-2:])
+
+            def sort_out(self, found, size):
+                return [one.clip(size) for one in found]
+        """,
     "boxes that other code makes of what a detector gives": """
         class Detector:
             def __init__(self, net, boxes):

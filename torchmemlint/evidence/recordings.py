@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 from ..facts import model as m
 from ..facts.evaluating import class_evaluates, says_evaluation, says_inference
+from ..facts.guarded import own_calls
 from ..facts.model import BACKWARD, EVALUATES, Expr, Site, Stmt
 from ..facts.program import expressions, text
 from ..facts.walk import call_at, nodes, once, root_of
@@ -362,7 +363,16 @@ def _in_entry(call: ModuleCall) -> bool:
         return False  # a pass of validation, for a trainer's hooks
     if makes_loader:
         return any(loop.name == "loader" and not loop.steps for loop in call.loops if loop not in frame.loops)
+    if _is_run_by_forward(frame.name, receiver.cls):
+        return False
     return _takes_to_device(frame) or _gradients_guarded_elsewhere(receiver.cls)
+
+
+def _is_run_by_forward(name: str, cls: Class) -> bool:
+    """Whether a method is what the module does when it does not train, `return self.inference(batch)` in `forward`:
+    gradients are the affair of whoever evaluates it."""
+    passes = (one for one in cls.find("forward") or () if isinstance(one, Function))
+    return any(name == called for one in passes for called, _ in own_calls(one.facts))
 
 
 def _takes_to_device(frame: Frame) -> bool:
