@@ -6,6 +6,7 @@ from typing import Any
 
 from ..facts import knowledge
 from ..facts import model as m
+from ..facts.guarded import own_calls
 from ..facts.model import Expr, Site
 from ..facts.walk import statements
 from .branching import branch, skip
@@ -296,7 +297,8 @@ def ran(
     """A module of the file has run: note it, and let its results derive from one node."""
     parents = tuple(tensor.node for tensor in machine.reach(result) if tensor.graph == ATTACHED)
     if not parents:
-        if not _is_understood(result) and machine.grad != OFF and not frozen(obj):
+        recorded = machine.grad != OFF and not frozen(obj) and not _runs_without_gradients(obj)
+        if recorded and not _is_understood(result):
             if not (obj.unknown or makes_parts(obj)):
                 obj.weight = min(obj.weight, 1)  # a function, more likely than a model
             return run_module(machine, frame, obj, args, kwargs, site)
@@ -306,6 +308,13 @@ def ran(
     record_module_call(machine, frame, obj, node, site, args, 3)
     known = machine.derivation.returned[node] = {}
     return _given_by(machine, result, node, known)
+
+
+def _runs_without_gradients(obj: Obj) -> bool:
+    """Whether the pass itself turns gradients off for all that it calls of its object, `@torch.no_grad()`."""
+    passes = obj.cls.find("forward") if isinstance(obj.cls, Class) else None
+    called = [own_calls(one.facts) for one in passes or () if type(one) is Function]
+    return bool(called) and all(calls and all(off for _, off in calls) for calls in called)
 
 
 def _is_understood(result: Value) -> bool:
