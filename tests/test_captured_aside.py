@@ -63,3 +63,41 @@ def test_captured_aside(case: str) -> None:
     stream, table, then, also = CASES[case]
     plain = PLAIN if "_plain(x)" in also else ""  # else nothing but the capture runs it aside
     check(RUNNER.format(stream=stream, table=table, then=then, also=also, plain=plain))
+
+
+BY_SIZE = """
+def capture(model, size, pool):
+    ids = torch.zeros((size, 1), device="cuda")
+    side = torch.cuda.Stream(){stream}
+    side.wait_stream(torch.cuda.current_stream())
+    with torch.cuda.stream(side), torch.no_grad():
+        for _ in range(2):
+            model(ids)
+    torch.cuda.current_stream().wait_stream(side)
+    graph = torch.cuda.CUDAGraph()
+    with torch.cuda.graph(graph, pool=pool), torch.no_grad():
+        out = model(ids)
+    return graph, ids, out
+
+def decode(model, graphs, sizes, pool):
+    for size in sizes:
+        {taken}
+        graph.replay()
+    return ids, out
+"""
+ANEW = "graph, ids, out = capture(model, size, pool)"
+
+
+@pytest.mark.parametrize(
+    ("taken", "stream"),
+    [
+        ("if size not in graphs:\n            graphs[size] = capture(model, size, pool)\n"
+         "        graph, ids, out = graphs[size]", ""),
+        ("if (size, 1) not in graphs.all:\n            graphs.all[size, 1] = capture(model, size, pool)\n"
+         "        graph, ids, out = graphs.all[size, 1]", ""),
+        (ANEW, STREAM),
+        ("if size not in graphs: print(size)\n        " + ANEW, STREAM),
+    ],
+)  # fmt: skip
+def test_captured_for_each_size(taken: str, stream: str) -> None:
+    check(BY_SIZE.format(taken=taken, stream=stream))

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ..facts import model as m
-from ..facts.model import Expr, FunctionFacts, Stmt
+from ..facts.model import Expr, FunctionFacts, Stmt, statement_of
 from ..facts.program import Place, Program, keyword, targets, text
 from ..facts.walk import calls, calls_of, in_loops, last_name, loops, nodes, statements
+from ..facts.when_missing import made_when_missing
 from .allocations import is_called_in_loop
 from .devices import THREADS, Slip, handed, is_thread
 from .done_once import is_done_once
@@ -58,10 +59,20 @@ def _is_called_again(program: Program, place: Place) -> bool:
     callers = [other for other in program.places if place.facts.name in other.facts.calls]
     if callers and not any(_CAPTURES.isdisjoint(other.facts.calls) for other in callers):
         return False
+    captures = not _CAPTURES.isdisjoint(place.facts.calls)
+    if captures and all(_fills_a_table(program, place.facts.name, other) for other in callers):
+        return False
     if is_called_in_loop(program, place):
         return True
-    once = place.facts.name.lstrip("_").startswith(ONCE) or not _CAPTURES.isdisjoint(place.facts.calls)
+    once = place.facts.name.lstrip("_").startswith(ONCE) or captures
     return not once and is_repeated(program, place, driven=True)
+
+
+def _fills_a_table(program: Program, name: str, caller: Place) -> bool:
+    """`if size not in graphs: graphs[size] = capture(size)`: each graph has been run aside once."""
+    made = made_when_missing(program.facts)
+    called = [one for one in statements(caller.facts.body) if name in map(last_name, (c[2] for c in calls_of(one)))]
+    return all(statement_of(one[1]) in made for one in called)
 
 
 def _joined_at_once(program: Program) -> Iterator[str]:
