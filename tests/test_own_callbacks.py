@@ -66,3 +66,22 @@ def test_one_that_lives_as_long_as_the_program() -> None:
     text = MADE % ("self.after.append(self.shaped)", NOTHING)
     head, _, _ = text.partition("def serve")
     check(head + "pending = Pending(torch.zeros(8, 8), 8)\nprint(pending.wait())\n")
+
+
+PUT_BACK = (
+    "def checked(self, function):\n        return function\n\n    def wrapped(self, function):\n        return %s\n"
+)
+
+
+@pytest.mark.parametrize(
+    "kept",
+    [
+        "self.shape = self.shaped  # TML315\n        self.shape = self.checked(self.shape)",
+        "self.shape = lambda value: value.view(-1, self.dim)  # TML315\n        self.shape = self.checked(self.shape)",
+        "self.shape = self.shaped  # TML315\n        self.shape = self.shape if dim else self.shape",
+        "self.shape = len\n        self.shape = self.wrapped(self.shape)  # TML315",
+        "self.shape = self.wrapped(len)  # TML315",
+    ],
+)
+def test_what_is_put_back_is_said_once(kept: str) -> None:
+    check(MADE % (kept, PUT_BACK % "lambda value: function(self.shaped(value))"))

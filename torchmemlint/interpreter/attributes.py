@@ -338,6 +338,8 @@ def set_attribute(machine: Machine, frame: Frame, owner: Any, name: str, value: 
                 uses = owner.cls.facts.uses.get(name, ())  # a module's own part with a model's name is a module
                 atom.weight = 2 if owner.kind == "module" or is_module_by_use(uses, name) else 1
         elif type(atom) in (Bound, Partial, Function, Method) and is_made_here(owner):
+            if atom in owner.fields.get(name, ()):
+                continue  # `self.made = wrapped(self.made)`, which gives what it got: it was there
             note_cycle(machine, frame, owner, name, (atom,), site)
             note_own_entry(machine, frame, owner, (atom,), site)
     if how == "set" and _lets_go(machine, owner.fields.get(name, UNKNOWN), stored):
