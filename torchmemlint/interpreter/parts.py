@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ..facts import model as m
@@ -24,6 +25,9 @@ _PICKS = frozenset("mask masks keep kept valid idx idxs inds indices selected or
 _ONE_WIDE = frozenset(("gather", "take_along_dim", "unsqueeze"))  # as most are called
 _LAST = (m.CONST, -1)
 _OF_STEPS = frozenset("hidden hiddens state states logits".split())  # of each sequence, of each step, a vector
+_PRODUCTS = ("matmul", "mm", "bmm", "einsum")
+_JOINS = ("cat", "concat", "concatenate", "stack", "hstack", "column_stack")
+_ONES = ("ones", "ones_like", "new_ones")
 _FEW = 8
 _SPARSE = 4
 _NEAR = 12
@@ -82,6 +86,7 @@ def kind_of(machine: Machine, frame: Frame, item: Expr, value: Value) -> str:
     if index[0] == m.NEW:
         few = index[1] is not None and index[3] and _takes_few(machine, frame, index[3])
         few = few or (index[1] is not None and (_is_last_state(item[1], index[3]) or is_box(index[3])))
+        few = few and not _is_homogeneous(frame, item[1])
         return FEW if few and not _is_one_wide(frame, item[1]) else SOME
     if index[0] == m.SLICE:
         return FEW if _is_sparse(machine, frame, index) and not index[2] else ""
@@ -127,6 +132,33 @@ def _is_last_state(base: Expr, index: tuple[Expr, ...]) -> bool:
         return False
     rest = all(each[0] == m.TEXT or (each[0] == m.SLICE and not any(each[1:])) for each in index[2:])
     return rest and (len(index) > 2 or not _OF_STEPS.isdisjoint(_name(base).lower().split("_")))
+
+
+def _is_homogeneous(frame: Frame, base: Expr) -> bool:
+    """Whether a tensor has the coordinates of points and a one for each, or is a product with such: `[..., :3]` is
+    most of `torch.cat([points, ones], -1) @ pose.T`."""
+
+    def made(expr: Expr) -> Expr:
+        bound = [one[3] for one in statements(frame.facts.body) if one[0] == m.ASSIGN and expr in one[2]]
+        return bound[0] if expr[0] == m.NAME and len(bound) == 1 else expr
+
+    whole = made(base)
+    factors = [whole]
+    if whole[0] == m.ARITH and whole[1] == "MatrixMultiply":
+        factors = [*whole[2:4]]
+    elif whole[0] == m.CALL and last_name(whole) in _PRODUCTS:
+        factors = [*whole[3], *(whole[2][1:2] if whole[2][0] == m.ATTR else ())]
+    return any(_has_ones(made(factor), made) for factor in factors)
+
+
+def _has_ones(points: Expr, made: Callable[[Expr], Expr]) -> bool:
+    """`torch.cat([points, torch.ones_like(points[:, :1])], -1)`, `F.pad(points, (0, 1), value=1.0)`"""
+    if points[0] != m.CALL:
+        return False
+    if last_name(points) == "pad":
+        return any(key == "value" and value != (m.CONST, 0) for key, value in points[4])  # facts know no fractions
+    joined = last_name(points) in _JOINS and points[3] and points[3][0][0] == m.NEW
+    return bool(joined) and any(last_name(made(part)) in _ONES for part in points[3][0][3])
 
 
 def _is_a_number(index: Expr) -> bool:
