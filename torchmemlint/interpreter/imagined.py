@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterator
 from typing import Any
 
 from ..facts import knowledge
 from ..facts import model as m
 from ..facts.model import Expr, FileFacts
 from ..facts.model_names import names_model
-from ..facts.walk import root_of
+from ..facts.walk import root_of, statements
 from .arguments import argument
 from .frames import Frame, Loop
 from .machine import Machine
 from .values import ATTACHED, FREE, MAYBE, OFF, UNKNOWN, Class, Obj, Tensor, Value
 
 _OF_MODELS = frozenset(("train", "to", "cuda", "state_dict", "load_state_dict", "zero_grad"))
+_LISTS = frozenset(("builtins.list", "collections.deque", "collections.UserList"))
 _LOADED = frozenset(("state_dict", "load_state_dict"))
 
 
@@ -68,6 +69,8 @@ def imagine_attribute(machine: Machine, frame: Frame, obj: Obj, name: str) -> Va
         uses.update(entry.facts.uses.get(name, ()))
         items.update(entry.facts.uses.get(name + "[]", ()))
     value = from_uses(machine, machine.module_frame, ("attribute", obj.serial, name), uses, name)
+    if any(type(atom) is Obj and atom.kind == "list" for atom in value) and _is_of_a_class(machine, obj.cls, name):
+        return UNKNOWN  # whose `append` is not a list's
     for atom in value:
         if type(atom) is Obj and atom.kind == "module" and obj.kind == "module":
             atom.weight = 2  # what a module has under a model's name is a module
@@ -84,6 +87,28 @@ def imagine_attribute(machine: Machine, frame: Frame, obj: Obj, name: str) -> Va
     if value:
         machine.put(obj.fields, name, value)
     return value
+
+
+def _is_of_a_class(machine: Machine, cls: Class, name: str) -> bool:
+    """Whether an attribute is of a class of the project that is no list, in the words of methods that were not run."""
+    return any(
+        type(atom) is Class and _LISTS.isdisjoint(atom.external)
+        for entry in cls.mro
+        for said in _classes_of(entry, name)
+        for atom in machine.eval(entry.frame, said)
+    )
+
+
+def _classes_of(cls: Class, name: str) -> Iterator[Expr]:
+    """`Rows` of `rows: Rows` in the body of a class, and of `self.rows = Rows(8)` in one of its methods."""
+    functions = cls.frame.unit.facts.functions
+    for index in (cls.facts.body, *cls.facts.methods.values()):
+        place: Expr = (m.NAME, name) if index == cls.facts.body else (m.ATTR, (m.NAME, "self"), name)
+        for one in statements(functions[index].body):
+            if one[0] == m.ANNOTATE and one[2] == place:
+                yield one[3]
+            elif one[0] == m.ASSIGN and place in one[2] and one[3][0] == m.CALL:
+                yield one[3][2]
 
 
 def modules_by_use(facts: FileFacts) -> set[str]:
