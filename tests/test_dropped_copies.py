@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from snippets import check, check_innocent
+from snippets import check, check_innocent, messages
 
 PROGRAM = """
 def features(loader):
@@ -67,3 +67,22 @@ def test_a_copy_for_its_own_sake(rounds: str) -> None:
 )
 def test_a_copy_that_was_to_be_taken(rounds: str) -> None:
     check(ROUNDS.format(rounds))
+
+
+@pytest.mark.parametrize(
+    ("loop", "said"),
+    [
+        ("for p in net.parameters():\n        p.to(device)", "`p.data = p.data.to(...)`"),
+        (
+            "for name, p in net.named_parameters():\n        print(name)\n        p.to(device)",
+            "`p.data = p.data.to(...)`",
+        ),
+        ("for x in outs:\n        print(x.shape)\n        x.cpu()", "a new list, `[x.cpu(...) for x in ...]`"),
+        ("for x in outs:\n        x.cpu()\n        print(x.device)", "`x = x.cpu(...)`"),
+        ("while outs:\n        x = outs.pop()\n        x.cpu()", "`x = x.cpu(...)`"),
+    ],
+)
+def test_what_to_write_instead(loop: str, said: str) -> None:
+    """To bind the name of a loop anew changes nothing, unless the round goes on with it."""
+    text = f"def moved(device):\n    net = Net()\n    outs = [net(torch.rand(4, 8)) for _ in range(3)]\n    {loop}\n"
+    assert [one.partition("; write ")[2] for one in messages(text)] == [said]

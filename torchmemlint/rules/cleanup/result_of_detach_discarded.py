@@ -22,7 +22,8 @@ the graph of all that was before.
 
 ## How to release it
 Assign the result: `loss = loss.detach()`, `x = x.cpu()`; of a list:
-`hidden = [h.detach() for h in hidden]`, or `h.detach_()` in the loop.
+`hidden = [h.detach() for h in hidden]`, or `h.detach_()` in the loop; of the
+parameters of a module: `p.data = p.data.to(device)`, or `model.to(device)`.
 
 ## References
 - PyTorch documentation, `torch.Tensor.detach`, `torch.Tensor.cpu`,
@@ -38,7 +39,7 @@ from typing import TYPE_CHECKING
 
 from ...facts import model as m
 from ...facts.program import names_in
-from ...facts.walk import expressions_of, last_name, loops, statements
+from ...facts.walk import expressions_of, last_name, loops, nodes, statements
 from ...finding import Confidence, Remedy
 from ...lexical.rebound_items import rebound_items
 from .. import Report
@@ -53,6 +54,7 @@ code = "TML605"
 name = "result-of-detach-discarded"
 retains: Retains | None = None
 _OF_TORCH = (m.ATTR, (m.NAME, "torch"))  # a data type
+_STATES = ("parameters", "named_parameters", "buffers", "named_buffers")
 _FAILS = ("raises", "assertRaises", "assertRaisesRegex", "suppress")
 
 
@@ -61,15 +63,17 @@ def check(evidence: Evidence) -> Iterator[Report]:
         method, name, seen = note.detail
         if method == "clone" or _is_to_fail(note) or _is_made_for_itself(note):
             continue
+        bound_anew = _instead_in_a_loop(note, name, method)
+        release = bound_anew or f"`{name} = {name}.{method}(...)`"
         yield Report(
             site=note.site,
             message=(
                 f"the result of `{name}.{method}()` is dropped and `{name}` itself is unchanged: nothing is "
-                f"released; write `{name} = {name}.{method}(...)`"
+                f"released; write {release}"
             ),
             confidence=Confidence.HIGH if seen else Confidence.MEDIUM,
-            release=f"`{name} = {name}.{method}(...)`",
-            remedy=Remedy("assign-result", sure=False),
+            release=release,
+            remedy=None if bound_anew else Remedy("assign-result", sure=False),
         )
     for item in rebound_items(evidence.program):
         whole = item.container or "what the loop goes through"
@@ -83,6 +87,24 @@ def check(evidence: Evidence) -> Iterator[Report]:
             confidence=Confidence.HIGH,
             release=f"`[{item.name}.detach() for {item.name} in ...]`, or `{item.name}.detach_()`",
         )
+
+
+def _instead_in_a_loop(note: Plain, name: str, method: str) -> str:
+    """What to write where a loop's own name would be bound anew, and not used again, which changes nothing either."""
+    for loop, inside in loops(note.frame.facts.body):
+        if loop[0] != m.FOR or name not in names_in(loop[2]) or all(one[1] != note.site for one in inside):
+            continue
+        if any((m.NAME, name) in expressions_of(one) for one in inside if one[1] > note.site):
+            return ""
+        if _over_states(loop):
+            return f"`{name}.data = {name}.data.{method}(...)`"
+        return f"a new list, `[{name}.{method}(...) for {name} in ...]`"
+    return ""
+
+
+def _over_states(loop: Stmt) -> bool:
+    """`for p in model.parameters()`"""
+    return any(last_name(node) in _STATES for node in nodes(loop[3]) if node[0] == m.CALL)
 
 
 def _is_to_fail(note: Plain) -> bool:
@@ -107,6 +129,8 @@ def _is_made_for_itself(note: Plain) -> bool:
             receiver = call
             while receiver[0] == m.CALL and receiver[2][0] == m.ATTR:
                 receiver = receiver[2][1]
+            if _over_states(loop):
+                return False
             used = sum(node == receiver for one in inside for node in expressions_of(one))
             repeated = all(_is_wait(one) or one[1] == note.site for one in loop[4])
             given = (*call[3], *(value for _, value in call[4]))
