@@ -74,7 +74,7 @@ def test_a_copy_that_was_to_be_taken(rounds: str) -> None:
     [
         ("for p in net.parameters():\n        p.to(device)", "`p.data = p.data.to(...)`"),
         (
-            "for name, p in net.named_parameters():\n        print(name)\n        p.to(device)",
+            "for name, p in net.named_parameters():\n        p.to(device)",
             "`p.data = p.data.to(...)`",
         ),
         ("for x in outs:\n        print(x.shape)\n        x.cpu()", "a new list, `[x.cpu(...) for x in ...]`"),
