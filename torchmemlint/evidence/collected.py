@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 from ..facts import model as m
+from ..facts.batches import is_loader
 from ..facts.knowledge import DTYPES, TO_DEVICE
 from ..facts.model import Expr, Site, Stmt
 from ..facts.program import expressions, targets
@@ -123,7 +124,8 @@ def _helpers(frame: Frame) -> set[Site]:
 
 def _moves_items(store: Store, loop: Loop) -> bool:
     """Whether a loop puts on a device what it goes over: batches, not the steps of one generation."""
-    helpers = _helpers(store.frame)
+    whole = {key[0] for key, inner in store.frame.children.items() if _goes_over_a_loader(inner)}
+    helpers = _helpers(store.frame) - whole
     for statement in statements(store.frame.facts.body):
         if statement[0] != m.FOR or statement[1] != loop.site:
             continue
@@ -145,6 +147,12 @@ def _moves_items(store: Store, loop: Loop) -> bool:
             if any(_root(one) in items or (not counted and _made_of(one, items)) for one in moved):
                 return True
     return False
+
+
+def _goes_over_a_loader(frame: Frame) -> bool:
+    """`for name, loader in loaders.items(): found[name] = evaluate(model, loader)`: a helper that has a loop over
+    batches of its own is given all of them, and what it gives is of a whole data set."""
+    return any(one[0] == m.FOR and is_loader(one[3]) for one in statements(frame.facts.body))
 
 
 def _items_of(loop: Stmt) -> set[Expr]:
