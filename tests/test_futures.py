@@ -45,6 +45,17 @@ def main(items, num_workers):
     return rows, best
 """
 KEPT = {
+    "what is summed up": """
+        total = torch.zeros(64, 64)
+        futures = [threads.submit(render, item) for item in items]  # TML503
+        for done, future in enumerate(as_completed(futures), 1):
+            try:
+                image = future.result()
+            except ValueError:
+                continue
+            total += image
+        rows.append(total)
+        """,
     "what is waited for and not used": """
         images = [None] * len(items)
         futures = [threads.submit(compute, number, images) for number, _ in enumerate(items)]  # TML503
@@ -93,6 +104,12 @@ KEPT = {
         """,
 }
 NOT_KEPT = {
+    "what is added to a list": """
+        futures = [threads.submit(clean, item) for item in items]
+        for future in as_completed(futures):
+            pair = future.result()
+            rows += pair
+        """,
     "what puts its result where it stays": """
         images = [None] * len(items)
         futures = [threads.submit(fill, number, images) for number, _ in enumerate(items)]

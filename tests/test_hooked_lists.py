@@ -226,6 +226,7 @@ def turn(stage, step):
 def main():
     run(0, 1000)
 """
+ROUNDS = "for step in range(steps): turn(stage, step)"
 
 
 @pytest.mark.parametrize(
@@ -238,9 +239,12 @@ def main():
         ("", "while self.works and self.works[0][0].is_completed(): self.works.pop(0)", "dist.isend(buffer)", "pass"),
     ],
 )
-@pytest.mark.parametrize(
-    "rounds",
-    ["for step in range(steps): turn(stage, step)", "done = [turn(stage, step) for step in range(steps)]"],
-)
+@pytest.mark.parametrize("rounds", [ROUNDS, "done = [turn(stage, step) for step in range(steps)]"])
 def test_sends_that_only_the_end_waits_for(mark: str, first: str, start: str, each: str, rounds: str) -> None:
     check(STAGE.format(mark=mark, first=first, start=start, each=each, rounds=rounds))
+
+
+@pytest.mark.parametrize(("first", "mark"), [("pass", "  # TML303"), ("self.finish()", "")])
+def test_sends_in_objects_of_their_own(first: str, mark: str) -> None:
+    text = STAGE.format(mark=mark, first=first, start="dist.isend(buffer, dst=1)", each="pass", rounds=ROUNDS)
+    check(text.replace("(work, buffer)", "Pending(work, data=buffer)").replace("work, _ in", "work in"))

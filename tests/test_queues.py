@@ -12,6 +12,8 @@ class Reader(threading.Thread):
     def __init__(self, out, count, room):
         super().__init__()
         self.out, self.count, self.room = out, count, room
+        self.short = 0.01
+        self.long = 5
 
     def run(self):
         for index in range(self.count):
@@ -48,8 +50,11 @@ NOT_HELD_BACK = [
     "self.out.put(torch.rand(64, 64)); time.sleep(0.01)  # TML504",
     "if self.out.qsize() > 4:\n                time.sleep(0.01)\n"
     "            self.out.put(torch.rand(64, 64))  # TML504",
+    "if self.out.qsize() > 4:\n                time.sleep(self.short)\n"
+    "            self.out.put(torch.rand(64, 64))  # TML504",
 ]
 HELD_BACK = [
+    "if self.out.qsize() > 4:\n                time.sleep(self.long)\n            self.out.put(torch.rand(64, 64))",
     "self.out.put(torch.rand(64, 64)); self.room.acquire()",
     "self.out.put(torch.rand(64, 64))\n            while len(self.out.queue) > 4:\n                time.sleep(0.01)",
     "self.out.put(index); time.sleep(0.01)",

@@ -79,7 +79,7 @@ def _in_place(
             continue
         what, parts = submitted[sites[0]]
         read = _read_one_by_one(place, filled, name)
-        if read is None or _is_collected(program, read, parts):
+        if read is None or _is_collected(program, place, read, parts):
             continue
         submitted_calls = (call for call in calls_of(filled) if call[1] in submitted)
         if not (_is_only_awaited(read) and all(_keeps_it_itself(program, call) for call in submitted_calls)):
@@ -164,7 +164,7 @@ def _goes_through(iterated: Expr, name: Expr) -> bool:
     return any(_goes_through(one, name) for one in given)
 
 
-def _is_collected(program: Program, loop: Stmt, parts: frozenset[int]) -> bool:
+def _is_collected(program: Program, place: Place, loop: Stmt, parts: frozenset[int]) -> bool:
     """Whether the loop keeps the results anyway, or hands them to something that may."""
     futures = {part for part in nodes(loop[2]) if part[0] == m.NAME}
     held = set[Expr]()
@@ -174,9 +174,23 @@ def _is_collected(program: Program, loop: Stmt, parts: frozenset[int]) -> bool:
         used = used or bool(read)
         if statement[0] == m.ASSIGN and statement[3] in read:
             held |= {name for target in statement[2] for name in _heavy_names(target, parts)}
-        if any(_may_keep(program, statement, value) for value in (*held, *read)):
+        if not _sums_up(program, place, statement) and any(
+            _may_keep(program, statement, value) for value in (*held, *read)
+        ):
             return True
     return not used
+
+
+def _sums_up(program: Program, place: Place, statement: Stmt) -> bool:
+    """`total += part` of what has begun as a tensor or a number: a list would keep what is added to it."""
+    if statement[0] != m.AUGMENT:
+        return False
+    begun = [one[3] for one in statements(place.facts.body) if one[0] == m.ASSIGN and statement[2] in targets(one)]
+    return bool(begun) and all(
+        (value[0] == m.CONST and isinstance(value[1], (int, float)))
+        or (value[0] == m.CALL and program.dotted(value[2]).startswith("torch."))
+        for value in begun
+    )
 
 
 def _is_only_awaited(loop: Stmt) -> bool:

@@ -35,6 +35,7 @@ from .places import describe
 
 _HOLDS_BACK = ("acquire", "join", "wait", "result", "recv")
 _TAKES = ("get", "recv")
+_FRACTION: Expr = (m.TEXT,)  # of a number, all that the facts keep
 _PUTS = ("put", "put_nowait")
 _ASKS = ("get", "qsize", "full")  # of a queue, without arguments: `torch.full` has some
 
@@ -230,7 +231,7 @@ def _held_back(machine: Machine, frame: Frame, around: Iterable[tuple[Stmt, list
     for loop, every in around:
         if _never_is(machine, frame, loop):
             continue
-        short = [statement for one in every if _is_short_pause(one) for statement in (one, *one[3])]
+        short = [statement for one in every if _is_short_pause(frame, one) for statement in (one, *one[3])]
         short += [part for one in every if _never_is(machine, frame, one) for part in (one, *statements(one[3]))]
         inside = [statement for statement in every if statement not in short]
         if _begins_with_waiting(loop) or any(waits(call) for statement in inside for call in calls_of(statement)):
@@ -262,18 +263,31 @@ def _begins_with_waiting(loop: Stmt) -> bool:
     return bool(asks[0] == m.ATTR and asks[2] in _TAKES)
 
 
-def _is_short_pause(statement: Stmt) -> bool:
+def _is_short_pause(frame: Frame, statement: Stmt) -> bool:
     """`if queue.qsize() > limit: time.sleep(0.01)`, and then what follows is done all the same."""
     if not is_idle(statement):
         return False
     asks = any(last_name(call[2]) in ("qsize", "full", "len") for call in calls_of(statement))
     pauses = [one[2] for one in statement[3] if one[0] == m.EXPR and last_name(one[2]) == "sleep"]
-    return asks and bool(pauses) and all(_is_short(call) for call in pauses)
+    return asks and bool(pauses) and all(_is_short(frame, call) for call in pauses)
 
 
-def _is_short(sleep: Expr) -> bool:
-    """A fraction of a second, as far as the facts keep that: a number with a point."""
-    return len(sleep) == 5 and sleep[3] == ((m.TEXT,),)
+def _is_short(frame: Frame, sleep: Expr) -> bool:
+    """A fraction of a second, as far as the facts keep that: a number with a point, also by the name of a parameter
+    with such a default, or of what is set to one."""
+    if len(sleep) != 5 or len(sleep[3]) != 1:
+        return False
+    [pause] = sleep[3]
+    if pause == _FRACTION or pause[0] not in (m.NAME, m.ATTR):
+        return bool(pause == _FRACTION)
+    name = pause[-1]
+    for function in frame.unit.facts.functions:
+        if any(param.name == name and param.default == _FRACTION for param in function.params):
+            return True
+        for one in statements(function.body):
+            if one[0] == m.ASSIGN and one[3] == _FRACTION and any(last_name(target) == name for target in targets(one)):
+                return True
+    return False
 
 
 def waits(call: Expr) -> bool:

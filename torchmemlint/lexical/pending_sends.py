@@ -84,9 +84,12 @@ def _starts(program: Program, value: Expr) -> bool:
 
 
 def _parts(given: tuple[Expr, ...]) -> Iterator[Expr]:
+    """What is put in, and what of it is put together here: `(work, buffer)`, `Pending(work, buffer=buffer)`."""
     for one in given:
         yield one
         yield from one[3] if one[0] == m.NEW else ()
+        if one[0] == m.CALL and last_name(one[2])[:1].isupper():
+            yield from (*one[3], *(value for _, value in one[4]))
 
 
 def _asking(program: Program, holder: str) -> list[Place]:
