@@ -31,6 +31,7 @@ NOT_SEEN_THROUGH = {
     },
     "TML505": {
         ("bad_packing_process", "extract-function"),
+        ("bad_part_without_an_end", "extract-value"),
         ("bad_stream_read_in_part", "extract-value"),
         ("bad_validation_prefetch", "extract-function"),
         ("bad_writer_of_each_validation", "extract-value"),

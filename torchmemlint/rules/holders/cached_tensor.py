@@ -44,7 +44,9 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from ...evidence.caches import cached_by_calls, cached_functions
-from ...facts.model import Site, file_of
+from ...evidence.kept import kept_by_workers
+from ...facts.model import Site, file_of, statement_of
+from ...facts.walk import statements
 from ...finding import Confidence, Retains
 from .. import Report
 
@@ -64,7 +66,7 @@ def check(evidence: Evidence) -> Iterator[Report]:
         *((one, one.site) for one in cached_functions(evidence.machine)),
         *cached_by_calls(evidence.machine),
     ):
-        if cached.site in said:
+        if cached.site in said or (cached.result == "item" and _fills_workers(evidence)):
             continue
         said.add(cached.site)
         entries = {-1: "every one that it was ever called with", 1: "the last one"}.get(
@@ -99,3 +101,11 @@ def check(evidence: Evidence) -> Iterator[Report]:
             related=((place, "cached here"),) if place != cached.site else (),
             said_by=place if file_of(place) != file_of(cached.site) else None,
         )
+
+
+def _fills_workers(evidence: Evidence) -> bool:
+    """Whether TML404 speaks of a table that a function without a class fills in the workers of a loader: of what is
+    wrapped around `__getitem__`."""
+    filled = {statement_of(kept.site) for kept in kept_by_workers(evidence.machine) if kept.context.kind == "loader"}
+    plain = (function.body for function in evidence.facts.functions if function.owner < 0 and filled)
+    return any(statement_of(one[1]) in filled for body in plain for one in statements(body))
