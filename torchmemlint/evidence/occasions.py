@@ -184,6 +184,27 @@ def entered(retention: Retention) -> Frame:
     return outermost
 
 
+def works_off(method: Frame, loop: Loop, place: str) -> bool:
+    """Whether a loop of a method goes on until a list of work is used up, `while self.waiting: self.waiting.pop()`, and
+    the method gives what has come of it, `return self.done`: as a loop over that list would."""
+    own = (m.ATTR, (m.NAME, "self"), place)
+    every = list(statements(method.facts.body))
+    found = next((one for one in every if one[0] == m.WHILE and one[1] == loop.site), None)
+    if (
+        found is None
+        or found[2][0] not in (m.NAME, m.ATTR)
+        or not any(one[0] == m.RETURN and one[2] == own for one in every)
+    ):
+        return False
+    inside = list(statements(found[3]))
+    renewed = any(one[0] == m.ASSIGN and found[2] in one[2] and one[3][0] == m.COMP for one in inside)
+    return renewed or any(
+        call[2][0] == m.ATTR and call[2][1] == found[2] and call[2][2] in ("pop", "popleft")
+        for one in inside
+        for call in calls_of(one)
+    )
+
+
 def periodic(name: str) -> bool:
     bare = name.lstrip("_") if not name.startswith("__") else name
     return bare in _PERIODIC or bare.startswith(_PERIODIC_STARTS) or bare.endswith(_PERIODIC_ENDS)

@@ -24,6 +24,7 @@ from ..evidence.occasions import (
     only_begins,
     periodic,
     while_made,
+    works_off,
 )
 from ..evidence.pairs import asks_for_its_entry, is_of_one_sequence
 from ..evidence.places import is_mapping, last_part
@@ -162,6 +163,7 @@ def _weight(evidence: Evidence, retention: Retention) -> int:
     weight = min(retention.weight, 1) if passing or is_switched_off(store) else retention.weight
     method = entered(retention)
     outside = [loop for loop in retention.loops if loop in method.loops or loop.name in ("while", "loader", "timer")]
+    outside = [loop for loop in outside if not works_off(method, loop, last_part(retention.holder.text))]
     if not any(loop.name != "loader" for loop in outside):
         meant_to_go = evidence.releases.replaced(last_part(retention.holder.text), retention.holder.owner)
         trained = [loop for loop in retention.loops if loop.backward]
