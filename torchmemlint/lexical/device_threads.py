@@ -72,7 +72,7 @@ def _fills_a_table(program: Program, name: str, caller: Place) -> bool:
     """`if size not in graphs: graphs[size] = capture(size)`: each graph has been run aside once."""
     made = made_when_missing(program.facts)
     called = [one for one in statements(caller.facts.body) if name in map(last_name, (c[2] for c in calls_of(one)))]
-    return all(statement_of(one[1]) in made for one in called)
+    return all(statement_of(one[1]) in made and any(target[0] == m.ITEM for target in targets(one)) for one in called)
 
 
 def _joined_at_once(program: Program) -> Iterator[str]:
