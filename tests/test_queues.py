@@ -12,8 +12,7 @@ class Reader(threading.Thread):
     def __init__(self, out, count, room):
         super().__init__()
         self.out, self.count, self.room = out, count, room
-        self.short = 0.01
-        self.long = 5
+        self.short, self.long = 0.01, 5
 
     def run(self):
         for index in range(self.count):

@@ -14,9 +14,8 @@ from ..interpreter.machine import Machine
 from ..interpreter.values import Obj, Value
 from ..interpreter.weights import heavy
 from ..lexical.loaded_tables import gives_what_a_file_held
+from ..lexical.lost_tickets import RESULTS, SUBMITS
 
-_SUBMITS = ("submit", "apply_async", "schedule")
-_RESULTS = ("result", "get")
 _QUESTIONS = ("ready", "done", "running", "successful", "cancelled", "wait")  # leave the result where it is
 _THROUGH = frozenset("as_completed enumerate tqdm track list iter sorted reversed zip items keys values".split())
 _ADDS = frozenset("append add extend insert appendleft update put setdefault".split())
@@ -43,7 +42,7 @@ def results_in_lists(machine: Machine, program: Program) -> Iterator[KeptResults
             if what:
                 submitted[note.site] = what, parts
     for place in program.places if submitted else ():
-        if not set(_SUBMITS).isdisjoint(place.facts.calls) and not set(_RESULTS).isdisjoint(place.facts.calls):
+        if not set(SUBMITS).isdisjoint(place.facts.calls) and not set(RESULTS).isdisjoint(place.facts.calls):
             yield from _in_place(program, place, submitted)
 
 
@@ -217,7 +216,7 @@ def _keeps_it_itself(program: Program, submit: Expr) -> bool:
 
 
 def _gives_result(call: Expr, futures: set[Expr]) -> bool:
-    return call[2][0] == m.ATTR and call[2][2] in _RESULTS and call[2][1] in futures
+    return call[2][0] == m.ATTR and call[2][2] in RESULTS and call[2][1] in futures
 
 
 def _heavy_names(target: Expr, parts: frozenset[int]) -> Iterator[Expr]:

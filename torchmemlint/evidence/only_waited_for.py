@@ -16,11 +16,11 @@ from ..interpreter.events import Plain
 from ..interpreter.machine import Machine
 from ..interpreter.values import Obj, Value
 from ..interpreter.weights import heavy
+from ..lexical.lost_tickets import RESULTS
 from .undrained import callers, emptied_after_the_loop
 
 _ADDS = ("append", "add", "appendleft", "setdefault")
 _LOOKS = frozenset("len list tuple set bool iter tqdm any all wait as_completed gather".split())
-_RESULTS = ("result", "get")
 
 
 def only_waited_for(machine: Machine, program: Program, note: Plain, container: Obj, name: str) -> bool:
@@ -67,7 +67,7 @@ def _may_use(function: FunctionFacts, name: str) -> bool:
 
 def _is_result(call: Expr) -> bool:
     """`future.result()`, `answer.get(timeout=5)`; not `table.get(key)`"""
-    return bool(call[2][0] == m.ATTR and call[2][2] in _RESULTS and not call[3])
+    return bool(call[2][0] == m.ATTR and call[2][2] in RESULTS and not call[3])
 
 
 def _put_in(statement: Stmt, name: str) -> Iterator[Expr]:

@@ -18,6 +18,7 @@ from ..facts.walk import (
     last_name,
     loops,
     nodes,
+    places_with_values,
     root_of,
     statements,
     with_tests,
@@ -285,7 +286,8 @@ def _is_short(frame: Frame, sleep: Expr) -> bool:
         if any(param.name == name and param.default == _FRACTION for param in function.params):
             return True
         for one in statements(function.body):
-            if one[0] == m.ASSIGN and one[3] == _FRACTION and any(last_name(target) == name for target in targets(one)):
+            bound = places_with_values(one) if one[0] == m.ASSIGN else ()
+            if any(value == _FRACTION and last_name(place) == name for place, value in bound):
                 return True
     return False
 

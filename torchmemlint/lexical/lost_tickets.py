@@ -24,7 +24,7 @@ from ..facts.walk import calls, calls_of, expressions_of, in_loops, last_name, n
 from .once import is_repeated, made_as
 
 SUBMITS = ("submit", "apply_async", "schedule")
-_RESULTS = ("result", "get")
+RESULTS = ("result", "get")
 _TAKES = ("pop", "popleft")
 _ADDS = ("append", "appendleft", "add", "put")
 
@@ -91,7 +91,7 @@ def _is_own(place: Expr) -> bool:
 def _looks_up(method: FunctionFacts, table: str) -> bool:
     """`self.futures[ticket].result()`, with the only parameter that must be given."""
     entry = (m.ITEM, (m.ATTR, (m.NAME, "self"), table), _ticket(method))
-    read = any(call[2][0] == m.ATTR and call[2][2] in _RESULTS and call[2][1] == entry for call in calls(method.body))
+    read = any(call[2][0] == m.ATTR and call[2][2] in RESULTS and call[2][1] == entry for call in calls(method.body))
     return read and not any(True for _ in emptyings(method, table))
 
 

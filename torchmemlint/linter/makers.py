@@ -11,8 +11,8 @@ from ..facts.guarded import calls_by_mode
 from ..facts.model import Expr, FileFacts, FunctionFacts, Site, Stmt
 from ..facts.program import targets
 from ..facts.walk import expressions_of, in_loops, is_count, last_name, statements
+from ..lexical.ended_by_itself import ended_by_itself
 from .callers import function_at
-from .ended_by_itself import ended_by_itself
 
 if TYPE_CHECKING:
     from ..interpreter.linking import Project as Makers
