@@ -42,7 +42,14 @@ from .rates import is_let_go_late
 from .recordings import evaluates_by_name
 from .runs import Runs
 from .short_entries import keys_of_short_entries
-from .updates import beyond_a_step, beyond_one_batch, beyond_one_pass, beyond_one_update, has_entries
+from .updates import (
+    beyond_a_step,
+    beyond_one_batch,
+    beyond_one_pass,
+    beyond_one_update,
+    beyond_the_pass_to_come,
+    has_entries,
+)
 from .ways_out import left_behind
 from .within_bounds import beyond_bounds
 
@@ -209,6 +216,8 @@ class Retentions:
         if updated != growing and is_spent(self.machine, store, kept) and not has_entries(store):
             growing = updated
         growing = beyond_one_pass(store, holder.text, growing) if graph and holder.kind == "attribute" else growing
+        if graph and holder.kind == "local" and growing:
+            growing = beyond_the_pass_to_come(self.machine, store, kept, growing)
         if uncovered and not growing:
             return  # it is there for one step
         made_from: list[Any] | None = None

@@ -8,9 +8,10 @@ from ..facts.given_containers import is_empty
 from ..facts.model import BACKWARD, Site
 from ..facts.program import expressions, targets, text
 from ..facts.walk import call_at, is_count, nodes, statements
-from ..interpreter.events import Loops, Store
+from ..interpreter.events import Backward, Loops, Store
 from ..interpreter.frames import Frame, Loop
-from ..interpreter.values import Obj
+from ..interpreter.machine import Machine
+from ..interpreter.values import Obj, Tensor
 from .places import is_pass
 
 
@@ -99,6 +100,38 @@ def beyond_one_update(store: Store, growing: list[Loop]) -> list[Loop]:
         return loop.steps and loop.backward and loop not in growing
 
     return [loop for loop in growing if not is_part(loop)]
+
+
+def beyond_the_pass_to_come(machine: Machine, store: Store, kept: list[Tensor], growing: list[Loop]) -> list[Loop]:
+    """Without the loops that are over when a backward pass comes through all that their rounds have put there:
+    `outs.append(stage.forward(chunk))`, and the stage differentiates what it has put by, chunk by chunk, once it has
+    seen the last one. Till then the graphs have to be there, whoever else has them. A generator goes on in between."""
+    around = _callers(store.frame)
+    passes = [one for one in machine.backwards if all(_goes_through(machine, one, tensor) for tensor in kept)]
+    for one in passes:
+        way = _callers(one.frame)
+        between = any(frame.facts.generator for frame in way - around)
+        if between or around.isdisjoint(way) or one.retain or not one.method:
+            return growing
+    if not passes:
+        return growing
+    return [loop for loop in growing if loop.kind != "loop" or any(loop in one.loops for one in passes)]
+
+
+def _callers(frame: Frame | None) -> set[Frame]:
+    """An activation of a function, and those that it was called from."""
+    found: set[Frame] = set()
+    while frame is not None:
+        found.add(frame)
+        frame = frame.caller
+    return found
+
+
+def _goes_through(machine: Machine, backward: Backward, tensor: Tensor) -> bool:
+    gone: set[int] = set()
+    for node in backward.nodes:
+        machine.derivation.spread(gone, node, backward.inputs | machine.derivation.cut)
+    return tensor.node in gone
 
 
 def has_entries(store: Store) -> bool:
