@@ -221,6 +221,8 @@ PROCESS_CALLBACKS: Final = {
     "sys.addaudithook": "",
     "threading._register_atexit": "",
 }
+# What puts a handler into the list of a logger, or a filter, with what takes it out again [docs: logging.Logger].
+OF_LOGGERS: Final = {"addHandler": "removeHandler", "addFilter": "removeFilter"}
 # What the interpreter calls by a name of a module, which is bound to one at a time [docs: sys, threading].
 PROCESS_HOOKS: Final = frozenset("sys.excepthook sys.unraisablehook sys.displayhook threading.excepthook".split())
 

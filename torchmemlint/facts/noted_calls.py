@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from . import model as m
 from .differentiated import goes_back, with_graph
-from .knowledge import GRAD_MODES, MIXES_IN, PROCESS_CALLBACKS, TAKES_OUT
+from .knowledge import GRAD_MODES, MIXES_IN, OF_LOGGERS, PROCESS_CALLBACKS, TAKES_OUT
 from .model import Expr
 from .scopes import SELF, Scope
 
@@ -12,7 +12,7 @@ _GROWERS = frozenset(
     "append appendleft add extend extendleft insert put put_nowait setdefault update push register_buffer".split()
 )
 _PUSHERS = frozenset("heappush insort insort_left insort_right".split())
-_HOLDERS = frozenset(("cycle", "finalize", "Finalize", "addHandler", "addFilter"))
+_HOLDERS = frozenset(("cycle", "finalize", "Finalize", *OF_LOGGERS, *OF_LOGGERS.values()))
 _UPDATES = frozenset("step scaler optimize minimize train update".split())  # words of what takes a loss to the weights
 _REGISTRIES = frozenset((*(tuple(name.split(".")[-2:]) for name in PROCESS_CALLBACKS), ("signal", "signal")))
 _RECORDERS = frozenset("set_detect_anomaly detect_anomaly _record_memory_history record_memory_history profile".split())

@@ -9,7 +9,7 @@ from ..facts import model as m
 from ..facts.knowledge import MODEL_NAMES, PROCESS_CALLBACKS
 from ..facts.model import Expr, FileFacts, FunctionFacts, statement_of
 from ..facts.program import Program
-from ..facts.walk import calls, calls_of, expressions_of, last_name, nodes, statements
+from ..facts.walk import calls, calls_of, last_name, nodes, statements
 from .events import Plain
 from .frames import Frame
 from .holders import captured, free_names, heavy_objects
@@ -120,21 +120,6 @@ def _goes_on(frame: Frame) -> bool:
     return any(last_name(call[2]) not in _SHOWS for one in later for call in calls_of(one))
 
 
-def is_removed(facts: FileFacts, note: Plain) -> bool:
-    """Whether something takes a logger's handler out again: by its name, or by going through all of them."""
-    added = [call[3][0] for call in calls(note.frame.facts.body) if call[1] == note.site and call[3]]
-    for function in facts.functions:
-        if not {"removeHandler", "removeFilter"}.intersection(function.calls):
-            continue
-        for call in calls(function.body):
-            if last_name(call[2]) not in ("removeHandler", "removeFilter") or not call[3]:
-                continue
-            here = call[3][0][0] == m.ATTR or function is note.frame.facts
-            if (here and call[3][0] in added) or _goes_through_handlers(function):
-                return True
-    return False
-
-
 def is_restored(facts: FileFacts, note: Plain) -> bool:
     """Whether something puts another handler of the signal in the place of this one: the default, or what was there
     before, `signal.signal(number, previous)`; not one that it defines."""
@@ -155,14 +140,6 @@ def _puts_back(call: Expr, registration: Expr, own: set[str]) -> bool:
     same = same or (number[0] == m.NAME and not number[1].isupper())  # goes through them all
     known = handler[0] in (m.NAME, m.ATTR, m.ITEM, m.BOOL, m.COND) and last_name(handler) not in own
     return call[1] != registration[1] and same and known
-
-
-def _goes_through_handlers(function: FunctionFacts) -> bool:
-    return any(
-        node[0] == m.ATTR and node[2] in ("handlers", "filters")
-        for statement in statements(function.body)
-        for node in expressions_of(statement)
-    )
 
 
 def _argument_names(note: Plain) -> Iterator[str]:

@@ -20,7 +20,7 @@ from .keys import kind_of_key
 from .library import call_external
 from .linking import module_member
 from .loader_devices import note_call
-from .logs import LOGS, add_handlers, hand_to_handlers
+from .logs import HANDLERS, LOGS, hand_to_handlers, note_handlers
 from .machine import EVALUATE, Machine, evaluates
 from .objects import call_object
 from .own_methods import class_method, made_by_base, own_method, super_method
@@ -53,7 +53,7 @@ from .values import (
     constant,
 )
 
-_NOTED = LOGS | {"zero_grad", "setdefault", "addHandler", "addFilter"}
+_NOTED = LOGS | {"zero_grad", "setdefault"} | HANDLERS
 
 _LISTS = ("builtins.list", "builtins.set")
 _GENERATED = (m.COMP, "generator")  # `list(f(x) for x in xs)`, which is a list comprehension
@@ -86,8 +86,7 @@ def _call(machine: Machine, frame: Frame, expr: Expr) -> Value:
             elif name == "setdefault":
                 machine.key_kind = kind_of_key(args[0], positional[0], frame) if args and positional else ""
             elif name not in LOGS:
-                machine.note("handler-added", site, frame, [*args, *kwargs.values()])
-                add_handlers(machine, args[0] if args else UNKNOWN)
+                note_handlers(machine, frame, name, [*args, *kwargs.values()], site)
             elif machine.log_handlers:
                 hand_to_handlers(machine, frame, args, site)
         if name == "exception" and not positional and not keywords:  # of a future or task that has failed

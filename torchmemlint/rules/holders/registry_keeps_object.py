@@ -90,12 +90,12 @@ from ...facts.model import statement_of
 from ...finding import Confidence, Remedy, Retains
 from ...interpreter.callbacks import (
     held_by,
-    is_removed,
     is_restored,
     is_unregistered,
     outlived_by,
     registered_by,
 )
+from ...interpreter.logs import is_removed
 from ...lexical.dropped_ids import dropped_ids
 from ...lexical.figures import figures_left_open
 from ...lexical.prepared import prepared_each_time
@@ -118,7 +118,7 @@ def check(evidence: Evidence) -> Iterator[Report]:
     yield from _kept_by_the_process(evidence)
     for note in evidence.plain("handler-added"):
         for held in held_by(evidence.machine, note):
-            if not held.again or not held.heavy or is_removed(evidence.facts, note):
+            if not held.again or not held.heavy or is_removed(evidence.machine, note):
                 continue
             yield Report(
                 site=note.site,
