@@ -237,3 +237,47 @@ def test_errors_of_a_block(
 ) -> None:
     fit = FIT.format(before=before, mark=mark, work=work)
     check_project({"guards.py": GUARDS.replace("{}", kept), "fit.py": fit}, tmp_path, monkeypatch)
+
+
+REFUSALS = """
+class Refused(Exception):
+    def __init__(self, status, text):
+        super().__init__(text)
+        self.status = status
+
+TOO_MANY = Refused(429, "too many")
+
+class Limited:
+    busy = Refused(503, "busy")
+    kind = Refused
+"""
+ENTRANCE = """
+import refusals
+import torch
+from torch import nn
+from refusals import TOO_MANY, Limited, Refused
+
+class Entrance(Limited, nn.Module):
+    def forward(self, x):
+        if x.mean() < 0:
+            raise {}
+        return x
+"""
+
+
+@pytest.mark.parametrize(
+    "raised",
+    [
+        "TOO_MANY  # TML307",
+        "refusals.TOO_MANY  # TML307",
+        "self.busy  # TML307",
+        "Limited.busy  # TML307",
+        "Refused(429, 'too many')",
+        "Refused",
+        "refusals.Refused",
+        "self.kind",
+        "TOO_MANY.with_traceback(None)",
+    ],
+)
+def test_errors_that_another_file_makes_once(raised: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    check_project({"refusals.py": REFUSALS, "entrance.py": ENTRANCE.format(raised)}, tmp_path, monkeypatch)

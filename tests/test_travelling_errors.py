@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from snippets import check
+from snippets import check, check_innocent
 
 FARM = """
 import asyncio, copy, pickle, sys, traceback
@@ -460,3 +460,79 @@ def test_the_last_hundreds_of_records(default: str, most: str, keep: str, made: 
 @pytest.mark.parametrize("default, most, keep, made", FEW.values(), ids=FEW)
 def test_the_last_few_records(default: str, most: str, keep: str, made: str) -> None:
     check(RING.format(default=default, most=most, keep=keep, made=made))
+
+
+SHARED = """
+import copy
+import functools
+
+class Busy(Exception):
+    pass
+
+class Lines(nn.Module):
+    full = Busy("full")
+    late: Exception = Busy("late")
+    kind = Busy
+
+    def __init__(self):
+        super().__init__()
+        self.layer = nn.Linear(8, 8)
+
+BY_CODE = {1: Busy("one"), 2: Busy("two")}
+KINDS = {1: Busy, 2: ValueError}
+
+@functools.lru_cache(maxsize=None)
+def remembered():
+    return Busy("once")
+
+def made():
+    return Busy("each time")
+
+class Gate(Lines):
+    @functools.cached_property
+    def worn(self):
+        return Busy("worn out")
+
+    @property
+    def new(self):
+        return Busy("new")
+
+    def forward(self, x, error=Busy("given"), cls=Busy):
+        y = self.layer(x)
+        if y.mean() < 0:
+            RAISE
+        return y
+"""
+MADE_ONCE = {
+    "by the body of a class": "raise self.full  # TML307",
+    "by the body of a class, with an annotation": "raise Gate.late  # TML307",
+    "asked of the class": "raise type(self).full from None  # TML307",
+    "asked of the class by its attribute": "raise self.__class__.full  # TML307",
+    "in a table": "raise BY_CODE[1]  # TML307",
+    "in a table that is asked": "raise BY_CODE.get(2)  # TML307",
+    "as a default": "raise error  # TML307",
+    "by a function that remembers it": "raise remembered()  # TML307",
+    "by a property that remembers it": "raise self.worn  # TML307",
+    "under a local name": "problem = self.full\n            raise problem  # TML307",
+}
+MADE_EACH_TIME = {
+    "its class": "raise self.kind",
+    "by its class": "raise self.kind('full')",
+    "by the class in a table": "raise KINDS[1]('one')",
+    "the class in a table": "raise KINDS[2]",
+    "by a function": "raise made()",
+    "by a property": "raise self.new",
+    "as a copy": "raise copy.copy(self.full)",
+    "a class by default": "raise cls",
+    "a default that is told": "error = Busy(str(error))\n            raise error",
+}
+
+
+@pytest.mark.parametrize("line", [*MADE_ONCE.values(), *MADE_EACH_TIME.values()], ids=[*MADE_ONCE, *MADE_EACH_TIME])
+def test_one_object_that_is_raised_again_and_again(line: str) -> None:
+    check(SHARED.replace("RAISE", line))
+
+
+def test_an_attribute_that_an_object_may_have_of_its_own() -> None:
+    text = SHARED.replace("self.layer =", "self.full, self.layer = take_error(),")
+    check_innocent(text.replace("RAISE", "raise self.full"))

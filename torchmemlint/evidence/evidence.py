@@ -17,7 +17,7 @@ from ..interpreter.events import Backward, Plain, Store
 from ..interpreter.frames import Frame
 from ..interpreter.linking import module_member
 from ..interpreter.machine import Machine
-from ..interpreter.values import Function, Module, Obj
+from ..interpreter.values import Function, Module, Obj, Value
 from ..lexical.handlers import Kept, modules_given_errors
 from ..lexical.kept_gathers import modules_that_gather
 from ..lexical.plain import Words, plain
@@ -67,12 +67,20 @@ class Evidence:
 
     def _imported(self, callee: Expr) -> FunctionFacts | None:
         """The function of another file that `name` or `module.name` stands for."""
+        return next((atom.facts for atom in self._brought(callee) if type(atom) is Function), None)
+
+    def made_elsewhere(self, name: Expr) -> Site | None:
+        """Where another file makes the object that `name` or `module.name` stands for."""
+        return next((atom.site for atom in self._brought(name) if type(atom) is Obj and atom.kind == "instance"), None)
+
+    def _brought(self, callee: Expr) -> Value:
+        """What `name` or `module.name` of another file stands for."""
         name, owner = (callee[2], callee[1]) if callee[0] == m.ATTR else (callee[1], None)
         found = self.machine.look_up(self.machine.module_frame, name if owner is None else last_name(owner)) or ()
         if owner is not None:
             units = [atom.unit for atom in found if type(atom) is Module] if owner[0] == m.NAME else []
             found = tuple(atom for unit in units for atom in module_member(self.machine, unit, name) or ())
-        return next((atom.facts for atom in found if type(atom) is Function), None)
+        return found
 
     def _elsewhere(self, name: str) -> bool:
         """Whether other files call a class, a function or a method of this one in a loop."""

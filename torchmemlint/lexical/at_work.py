@@ -64,21 +64,29 @@ def has_tensors(program: Program, function: FunctionFacts) -> bool:
 
 def is_called_at_work(program: Program, function: FunctionFacts) -> bool:
     """Whether a function has tensors or a model at hand, or one that calls it: its frame is in the traceback, too."""
-    if any(place.facts is function and _has_at_hand(place) for place in program.places):
+    if any(place.facts is function and _has_at_hand(program, place) for place in program.places):
         return True
     called = {function.name}
     for _ in range(4):
         callers = [one for one in program.places if not called.isdisjoint(one.facts.calls)]
-        if any(_has_at_hand(one) for one in callers):
+        if any(_has_at_hand(program, one) for one in callers):
             return True
         called = {one.facts.name for one in callers} - called
     return False
 
 
-def _has_at_hand(place: Place) -> bool:
-    if any(base.endswith("nn.Module") for base in place.bases):
+def _has_at_hand(program: Program, place: Place) -> bool:
+    if _is_of_module(program, place.bases):
         return True
     return _is_given_tensors(place) or not (_RUNS | _LAYERS).isdisjoint(place.facts.calls)
+
+
+def _is_of_module(program: Program, bases: tuple[str, ...], depth: int = 3) -> bool:
+    """Whether a class with these bases is one of modules, itself or by way of other classes of the file."""
+    if any(base.endswith("nn.Module") for base in bases):
+        return True
+    above = (cls for cls in program.facts.classes if cls.name in bases) if depth else ()
+    return any(_is_of_module(program, tuple(map(program.dotted, cls.bases)), depth - 1) for cls in above)
 
 
 def _is_given_tensors(place: Place) -> bool:

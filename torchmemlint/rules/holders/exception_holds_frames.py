@@ -18,11 +18,12 @@ asks, since it gets the frames of all who asked. It may travel first: a helper
 returns `{"error": error}` or a tuple, and who called it
 puts that part into its table of tasks; or another file's object, or a function
 that was handed in, adds it to what it keeps, which is said of the line of this
-file that hands it over. Third, an exception that the module
-makes once, as a constant, and that is raised as it is from where tensors are at
-hand; or one that a function makes, puts away, by itself or bound by
-`functools.partial`, and that is raised. So is a handler of a logger that keeps
-the records, `exc_info` and all, or the last hundreds of them.
+file that hands it over. Third, an exception that is made once, as a constant of
+a module or a class, in a table or as a default argument, and that is raised as
+it is from where tensors are at hand; or one that a function makes, puts away,
+by itself or bound by `functools.partial`, and that is raised. So is a handler
+of a logger that keeps the records, `exc_info` and all, or the last hundreds of
+them.
 
 ## Why it retains
 An exception refers to its traceback, the traceback to every frame between the
@@ -40,7 +41,7 @@ is stored.
 - The second attempt runs on the CPU, or is a tensor's own method: no Python
   frame of the failed attempt is there.
 - The message is kept, `str(error)`, and not the exception.
-- The class is a constant of the module, and each `raise` makes an object of it.
+- The class is a constant, and each `raise` makes an object of it.
 - The record with the exception is sent, pickled or logged, and not kept.
 
 ## How to release it
@@ -99,7 +100,8 @@ retains: Retains | None = Retains.HELD
 
 
 def check(evidence: Evidence) -> Iterator[Report]:
-    yield from map(_raised_as_it_is, raised_again_and_again(evidence.program))
+    shared = raised_again_and_again(evidence.program, evidence.made_elsewhere, lambda: evidence.whole)
+    yield from map(_raised_as_it_is, shared)
     yield from (_kept_and_raised(one) for one in made_kept_and_raised(evidence.program) if not _let_go(evidence, one))
     yield from map(_kept_by_a_handler, kept_records(evidence.program))
     facts = evidence.facts
