@@ -11,6 +11,7 @@ from ..facts.walk import blocks, calls, last_name, loops, statements
 from ..interpreter.frames import Frame, Loop
 from ..interpreter.machine import Machine
 from ..interpreter.values import Bound, Class, Function, Obj
+from ..lexical.ending_errors import ends_by_error
 from ..lexical.endless import goes_round, leaves
 
 
@@ -92,4 +93,5 @@ def _bounded_range(frame: Frame) -> bool:
 
 
 def _never_returns(facts: FunctionFacts) -> bool:
-    return any(goes_round(loop) and not leaves(next(blocks(loop))) for loop, _ in loops(facts.body))
+    around = [loop for loop, _ in loops(facts.body) if goes_round(loop) and not leaves(next(blocks(loop)))]
+    return any(not ends_by_error(facts.body, loop) for loop in around)

@@ -10,6 +10,7 @@ from ..facts.knowledge import PROCESSES
 from ..facts.model import Expr, FunctionFacts, Site, Stmt
 from ..facts.program import Block, Place, Program, expressions, keyword, targets
 from ..facts.walk import ALWAYS, blocks, calls, calls_of, heads, last_name, loops, nodes, statements, with_tests
+from .ending_errors import ends_by_error
 
 SELF: Expr = (m.NAME, "self")
 _KINDS = {"Thread": "thread", **dict.fromkeys(PROCESSES, "process")}
@@ -191,20 +192,24 @@ def never_ends(program: Program, work: Work) -> bool:
     """Whether a function, or a method that it calls, goes round for ever."""
     if work.function.generator:
         return False
-    if any(_is_endless(program, loop) for loop, _ in loops(work.function.body)):
+    if _goes_on(program, work.function.body):
         return True
     for statement in work.function.body:
         call: Expr = statement[2] if statement[0] == m.EXPR else (m.CONST, None)
         if call[0] == m.CALL and call[2][0] == m.ATTR and call[2][1] == SELF:
             for one in program.by_name.get(call[2][2], ()):
-                if one.cls == work.cls and any(_is_endless(program, loop) for loop, _ in loops(one.facts.body)):
+                if one.cls == work.cls and _goes_on(program, one.facts.body):
                     return True
     return False
 
 
-def _is_endless(program: Program, loop: Stmt) -> bool:
-    forever = goes_round(loop) or (loop[0] == m.WHILE and _is_never_told(program, loop[2]))
-    return forever and not leaves(next(blocks(loop)))
+def _goes_on(program: Program, body: Block) -> bool:
+    """Whether a function comes to a loop without a way out."""
+    for loop, _ in loops(body):
+        forever = goes_round(loop) or (loop[0] == m.WHILE and _is_never_told(program, loop[2]))
+        if forever and not leaves(next(blocks(loop))) and not ends_by_error(body, loop):
+            return True
+    return False
 
 
 def goes_round(statement: Stmt) -> bool:
@@ -295,7 +300,7 @@ def _is_waited_for(program: Program, place: Place, made: Stmt, work: Work) -> bo
     """Whether who starts it stays as long: it waits for it, or goes round itself; or is the program, and what it
     starts is not there to serve it."""
     joins = (call for call in calls(place.facts.body) if last_name(call[2]) == "join" and not call[3] and not call[4])
-    if any(joins) or any(_is_endless(program, loop) for loop, _ in loops(place.facts.body)):
+    if any(joins) or _goes_on(program, place.facts.body):
         return True
     serves = any(call[2][0] == m.ATTR and call[2][2] == "get" and not call[3] for call in calls(work.function.body))
     return place.facts.name in _MAIN and not serves
