@@ -24,6 +24,7 @@ from ..interpreter.machine import Machine
 from ..interpreter.values import ATTACHED, DEPENDS, FEW, FREE, LEAF, SCALAR, Obj, Tensor
 from .demand import Demand
 from .left_on_items import is_left_on_item, is_of_one_item, was_there
+from .left_on_stacks import left_on_stack
 from .let_go import made_at
 from .lifetimes import Lifetimes, older
 from .occasions import filled_in_training, is_being_made
@@ -202,6 +203,7 @@ class Retentions:
             growing = _of_slots(store, repeats, older(store, since) if graph else [], graph)
         resets = lifetimes.resets_of(store)
         left = left_behind(self.machine, lifetimes.releases, store, resets) if resets and growing else None
+        left = left or (left_on_stack(self.machine, lifetimes.releases, store, resets) if resets and growing else None)
         uncovered = [loop for loop in growing if left or not lifetimes.covered(store, loop, graph)]
         place = last_part(holder.text)
         # what is left behind counts against the limit, and once that is reached nothing is let in any more

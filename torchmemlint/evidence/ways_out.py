@@ -53,10 +53,10 @@ def left_behind(machine: Machine, releases: Releases, store: Store, resets: Sequ
     put = _climbed(key, store.frame, frame)
     if put is None or any(key_taken_in(reset, frame) != put for reset in takers):
         return None
-    failing = {_below(r.frame, r.site, frame) for r in takers if _may_raise_before(r, frame, name)}
-    takes = {_below(reset.frame, reset.site, frame) for reset in takers}
-    in_turn = {_below(r.frame, r.site, frame) for r in takers if r.frame is not frame and _at_the_front(r) is not None}
-    ways = Ways(name, _below(store.frame, store.site, frame), takes, failing=failing, unsure=in_turn)
+    failing = {below(r.frame, r.site, frame) for r in takers if _may_raise_before(r, frame, name)}
+    takes = {below(reset.frame, reset.site, frame) for reset in takers}
+    in_turn = {below(r.frame, r.site, frame) for r in takers if r.frame is not frame and _at_the_front(r) is not None}
+    ways = Ways(name, below(store.frame, store.site, frame), takes, failing=failing, unsure=in_turn)
     ways.through_function(frame.facts.body)
     for way in ways.found:
         if way.failed or _is_for_nobody(machine, frame, store, name):
@@ -79,7 +79,7 @@ def _left_by_exit(releases: Releases, store: Store, key: Expr, takers: Sequence[
 
 def _is_caught(frame: Frame) -> bool:
     """Whether a caller in sight goes on to the next one when a call has failed."""
-    for inner in _chain(frame):
+    for inner in chain(frame):
         if inner.caller is None:
             return False
         number = statement_of(inner.call_site)
@@ -269,18 +269,18 @@ def _may_raise_before(reset: Reset, outer: Frame, name: str) -> bool:
     return False
 
 
-def _chain(frame: Frame | None) -> Iterator[Frame]:
+def chain(frame: Frame | None) -> Iterator[Frame]:
     while frame is not None:
         yield frame
         frame = frame.caller
 
 
 def common_frame(one: Frame, other: Frame) -> Frame | None:
-    above = list(_chain(one))
-    return next((frame for frame in _chain(other) if frame in above), None)
+    above = list(chain(one))
+    return next((frame for frame in chain(other) if frame in above), None)
 
 
-def _below(frame: Frame, site: Site, outer: Frame) -> int:
+def below(frame: Frame, site: Site, outer: Frame) -> int:
     """The number of the statement of the outer function that leads to a site in an inner one."""
     while frame is not outer and frame.caller is not None:
         site, frame = frame.call_site, frame.caller

@@ -45,6 +45,7 @@ class Ways:
         self._puts = puts
         self._takes = takes
         self.unguarded: Site = -1  # what may fail while the entry is there, outside of any `try`
+        self.met: set[int] = set()  # how the entry stood where it is taken out
         self._clause: Site = -1  # the last `except` clause that goes on
         self._jumps: list[set[int] | None] = []  # what leaves each loop around early; None where each round puts one
         self._raised: list[set[int]] = []  # what may go to the clauses of each `try` around
@@ -67,6 +68,7 @@ class Ways:
             if number == self._puts:
                 states = frozenset((FAILED if failing else THERE,))
             if number in self._takes:
+                self.met |= states
                 states = states | {GONE} if number in self._unsure else frozenset((GONE,))
             states = self._statement(statement, states, failing)
         return states
