@@ -13,7 +13,7 @@ from ..facts.walk import calls_of, statements
 from .frames import Frame
 from .machine import Machine
 from .passes import in_eval_mode, put_in_mode
-from .settings import compared, is_a_setting, is_certain, is_in_the_rest
+from .settings import compared, is_a_setting, is_certain, is_in_the_rest, is_named_after_a_setting
 from .values import (
     ATTACHED,
     FREE,
@@ -66,6 +66,8 @@ def truth(machine: Machine, frame: Frame, test: Expr) -> tuple[bool | None, Narr
         known = constant(value)
         if (known is None or isinstance(known, bool)) and (op == m.CONST or is_certain(frame, test[1])):
             return bool(known), {}, {}
+        if op == m.NAME and isinstance(known, bool) and is_named_after_a_setting(machine, frame, test):
+            return known, {}, {}
         if op == m.NAME and test[1] == "TYPE_CHECKING":
             return False, {}, {}
     if op == m.ATTR and isinstance(constant(value), int) and is_a_setting(machine, frame, test):

@@ -84,7 +84,8 @@ def _is_written(frame: Frame, name: str) -> bool:
             return False
         together = [value for key, value in call[4] if not key]
         return not together or (len(together) == 1 and _is_handed_on(frame.caller, together[0], name))
-    return given[0] == m.NAME and is_certain(frame.caller, given[1])
+    asked = given[2] if asks_for_a_text(given) else given  # `Shard(rows, kept=split == "valid")`
+    return asked[0] == m.NAME and is_certain(frame.caller, asked[1])
 
 
 def _is_handed_on(frame: Frame, rest: Expr, name: str) -> bool:
@@ -121,6 +122,12 @@ def is_a_setting(machine: Machine, frame: Frame, place: Expr) -> bool:
     if not loads and (_is_of_the_home(machine, receiver, receiver.cls) or not _is_given(machine, receiver, place)):
         return False
     return not _is_set_later(receiver.cls, place)
+
+
+def is_named_after_a_setting(machine: Machine, frame: Frame, name: Expr) -> bool:
+    """Whether a variable of the function is bound to such a flag, `keep = shard.reused`, and to nothing else."""
+    values = _bound_to(frame.facts.body).get(name[1], [])
+    return len(values) == 1 and values[0][:1] == (m.ATTR,) and is_a_setting(machine, frame, values[0])
 
 
 def compared(machine: Machine, frame: Frame, test: Expr) -> bool | None:
@@ -170,9 +177,9 @@ def _is_set_later(of: Class, place: Expr) -> bool:
 
 
 def _is_of_a_config(machine: Machine, frame: Frame, place: Expr) -> bool:
-    """Whether a flag is a field of a data class that was made in sight, `Config(log=True)`, has what is written there
+    """Whether a flag is a field of an object that was made in sight, `Config(log=True)`, has what is written there
     or its default, and nothing in sight sets it on an object: `if model.config.log:`,
-    `if model.layers[0].config.log:`."""
+    `if model.layers[0].config.log:`, `if shard.reused: self.tables[shard] = table`."""
     base = place[1]
     while base[0] in (m.ATTR, m.ITEM):  # `model.layers[0].config.log`: all of them have the same one, or it is not told
         base = base[1]
@@ -180,13 +187,14 @@ def _is_of_a_config(machine: Machine, frame: Frame, place: Expr) -> bool:
     if len(value) != 1 or type(value[0]) is not Obj or value[0].unknown or not isinstance(value[0].cls, Class):
         return False
     obj, cls = value[0], value[0].cls
-    if cls.find("__init__") is not None or not _is_given(machine, obj, place):
+    own = (m.ATTR, _SELF, place[2])
+    if not _is_given(machine, obj, own):
         return False
     if ANY_NAME in obj.fields or "__dict__" in obj.fields:  # where any of them may have been set
         return False
     if any(place[2] in _set_from_outside(unit.facts) for unit in (machine.home, cls.frame.unit)):
         return False
-    return not _is_set_later(cls, (m.ATTR, _SELF, place[2]))
+    return not _is_set_later(cls, own)
 
 
 def is_in_the_rest(frame: Frame, place: Expr, key: Any) -> bool:
@@ -202,10 +210,10 @@ def is_in_the_rest(frame: Frame, place: Expr, key: Any) -> bool:
 def _is_given(machine: Machine, obj: Obj, place: Expr) -> bool:
     """Whether the constructor sets a flag once, to a constant or to a parameter that has a written one, and none of
     the files at hand sets such a flag of something else."""
-    maker = machine.makers.get(obj)
-    if maker is None or obj.kind != "instance":
+    maker, cls = machine.makers.get(obj), obj.cls
+    if maker is None or obj.kind != "instance" or not isinstance(cls, Class):
         return False
-    made = obj.cls.find("__init__") if isinstance(obj.cls, Class) else ()
+    made = cls.find("__init__")
     if made is None:  # of a data class
         call = call_at(maker[0].facts.body, maker[1])
         parts = [] if call is None else [*call[3], *(value for key, value in call[4] if key in (place[2], None, ""))]
@@ -216,6 +224,8 @@ def _is_given(machine: Machine, obj: Obj, place: Expr) -> bool:
         if inner is None or any(place[2] in _set_from_outside(unit.facts) for unit in files):
             return False
         values = [one[3] for one in statements(inner.facts.body) if one[0] == m.ASSIGN and place in one[2]]
+        if not values and isinstance(constant(cls.find(place[2]) or UNKNOWN), bool):
+            continue  # the class says it for all of its objects
         if len(values) != 1 or values[0][0] not in (m.CONST, m.TEXT, m.NAME):
             return False
         if values[0][0] == m.NAME and not is_certain(inner, values[0][1]):
