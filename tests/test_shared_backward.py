@@ -102,3 +102,46 @@ def test_written_gradients_that_are_reset(tail: str) -> None:
 @pytest.mark.parametrize("head", ["pass", "optimizer.zero_grad()"])
 def test_written_gradients_of_which_the_last_stay(head: str) -> None:
     check(_WRITTEN.format(head=head, tail="pass", mark="  # TML104"))
+
+
+_WEIGHED = """
+    class Distance(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.net = nn.Conv2d(3, 8, 3)
+            for one in self.parameters():
+                one.requires_grad = False
+
+        def forward(self, a, b):
+            return (self.net(a) - self.net(b)).square().mean()
+
+    class Weighed(nn.Module):
+        def __init__(self, critic):
+            super().__init__()
+            self.scale = nn.Parameter(torch.zeros(()))
+            self.distance = Distance().eval()
+            self.critic = critic
+
+        def balance(self, first, second, last):
+            ours = torch.autograd.grad(first, last, retain_graph=True)[0]{mark}
+            theirs = torch.autograd.grad(second, last, retain_graph={both})[0]
+            return (ours.norm() / (theirs.norm() + 1e-4)).clamp(0, 1e4).detach()
+
+        def forward(self, x, y, last, weights=None):
+            apart = torch.abs(x - y) + self.distance(x, y)
+            near = apart / torch.exp(self.scale) + self.scale
+            weighted = near if weights is None else weights * near
+            fooled = -self.critic(y).mean()
+            weight = self.balance(near.sum(), fooled, last)
+            return {given}
+    """
+
+
+@pytest.mark.parametrize("given", ["weighted.sum() + weight * fooled", "near.sum() + weight * fooled, fooled.item()"])
+def test_a_weight_of_a_loss_whose_networks_are_frozen(given: str) -> None:
+    check(_WEIGHED.format(mark="", both=True, given=given))
+
+
+@pytest.mark.parametrize("given", ["weight.item()", "near.detach(), weight"])
+def test_a_weight_alone(given: str) -> None:
+    check(_WEIGHED.format(mark="  # TML103", both=False, given=given))

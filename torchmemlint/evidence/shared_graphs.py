@@ -16,7 +16,7 @@ from .recordings import Recording
 def differentiated_again(machine: Machine, backward: Backward) -> bool:
     """Whether another pass goes through the same graph later in the step."""
     own = _graph_of(machine, backward)
-    if not backward.method and not own.isdisjoint(machine.derivation.escaped):
+    if not backward.method and _is_handed_out(machine, backward):
         return True  # for a weight of a loss that is handed out, and goes through the same graph
     run = not backward.method  # by now, this one
     for other in machine.backwards:
@@ -34,6 +34,14 @@ def differentiated_again(machine: Machine, backward: Backward) -> bool:
         if _unseen(machine, backward) and _unseen(machine, other):
             return True  # nothing says that they do not share a graph
     return _is_returned_in_sum(backward)
+
+
+def _is_handed_out(machine: Machine, backward: Backward) -> bool:
+    """Whether a part of the graph goes to code that is not seen: what a module or loss gave, or, where the networks are
+    frozen and only a scale of the loss is trained, what was computed on the way."""
+    derivation = machine.derivation
+    through = _gone_through(machine, backward)
+    return not derivation.escaped.isdisjoint(_graph_of(machine, backward) | (through & derivation.live))
 
 
 def _is_returned_in_sum(backward: Backward) -> bool:
