@@ -239,3 +239,54 @@ def test_guilty(name: str) -> None:
 @pytest.mark.parametrize("name", INNOCENT)
 def test_innocent(name: str) -> None:
     check_innocent(INNOCENT[name])
+
+
+_DOMAINS = """
+    def adapt(source_loader, target_loader, source_net: nn.Module, {net}: nn.Module, criterion, optimizer):
+        {net}.{mode}()
+        for (x_s,), (x_t,) in zip(source_loader, target_loader):
+            first = {source}(x_s)
+            second = {net}(x_t){mark}
+            loss = criterion(first, second)
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+    """
+
+
+def test_networks_of_two_domains() -> None:
+    check(_DOMAINS.format(net="target_net", source="source_net", mode="train", mark=""))
+    check(_DOMAINS.format(net="target_net", source="source_net", mode="eval", mark="  # TML204"))
+    check(_DOMAINS.format(net="target_net", source="net", mode="train", mark="  # TML204"))
+
+
+_PARTS = """
+    class Whole(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.trunk = nn.Linear(4, 4)
+            self.head = nn.Linear(4, 2)
+
+        def forward(self, x):
+            return self.head(self.trunk(x))
+
+        def groups(self, rate):
+            return [{{"params": self.trunk.parameters(), "lr": rate}}, {{"params": self.head.parameters()}}]
+
+    class Learner:
+        def __init__(self):
+            self.net = Whole()
+            self.target_net = Whole()
+            self.optimizer = torch.optim.Adam(self.{trained}.groups(0.1))
+
+        def update(self, batch):
+            loss = F.mse_loss(self.net(batch.obs), self.target_net(batch.next)){mark}
+            self.optimizer.zero_grad()
+            loss.backward()
+            self.optimizer.step()
+    """
+
+
+def test_a_network_whose_parts_are_trained() -> None:
+    check(_PARTS.format(trained="target_net", mark=""))
+    check(_PARTS.format(trained="net", mark="  # TML204"))

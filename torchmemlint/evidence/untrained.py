@@ -26,6 +26,16 @@ def is_lettered_teacher(call: ModuleCall) -> bool:
     return student != teacher and any(text(one[2]) == student for one in calls(call.frame.facts.body))
 
 
+def is_of_a_domain(call: ModuleCall) -> bool:
+    """`target_model` in training mode, where the same function runs `source_model`: an adaptation has data of two
+    domains, and a network for each that may be trained."""
+    named = written(call)
+    source = named.replace("target", "source").replace("Target", "Source")
+    if source == named or call.evaluating:
+        return False
+    return any(text(one[2]) == source for one in calls(call.frame.facts.body))
+
+
 def is_left_out(machine: Machine, every: Iterable[Recording], recording: Recording) -> bool:
     """Whether a network in eval mode is no part of what the optimizer trains, while one beside it in the loss is."""
     call = recording.call

@@ -41,8 +41,11 @@ def note_following(machine: Machine, written: set[Obj], given: Value) -> None:
 def follows_trained(machine: Machine, module: Obj) -> bool:
     """Whether an optimizer trains the module that this one gets its weights from, and none this one."""
     sources = machine.followed.get(module, ())
-    return not _is_trained(machine, module) and any(_is_trained(machine, source) for source in sources)
+    return not is_trained(machine, module) and any(is_trained(machine, source) for source in sources)
 
 
-def _is_trained(machine: Machine, module: Obj) -> bool:
-    return any(holder in machine.trained for holder in module.holders)
+def is_trained(machine: Machine, module: Obj) -> bool:
+    """Whether an optimizer takes steps with a module, what it is a part of, or a part of it, by itself or with others:
+    `SGD([{"params": net.backbone.parameters()}, {"params": net.head.parameters()}])`."""
+    trained = machine.trained
+    return any(holder in trained for holder in module.holders) or any(module in part.holders for part in trained)

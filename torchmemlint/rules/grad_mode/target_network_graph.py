@@ -51,13 +51,13 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 from ...evidence.recordings import written
-from ...evidence.untrained import is_left_out, is_lettered_teacher
+from ...evidence.untrained import is_left_out, is_lettered_teacher, is_of_a_domain
 from ...facts import model as m
 from ...facts.knowledge import FROZEN_ROLES
 from ...facts.program import targets
 from ...facts.walk import statements
 from ...finding import Confidence, Remedy, Retains
-from ...interpreter.followed import follows_trained
+from ...interpreter.followed import follows_trained, is_trained
 from ...interpreter.values import Class, Obj
 from .. import Report
 
@@ -120,9 +120,11 @@ def _is_target(evidence: Evidence, recording: Recording) -> bool:
         return False
     if named and all(_encodes_keys(name) for name in named) and not _FOLLOWS & evidence.program.called:
         return False  # of passages that are searched, beside the queries: it is trained as they are
+    if is_of_a_domain(recording.call):
+        return False
     if recording.call.module is recording.call.frame.receiver:
         return False  # a model that computes its own loss, whatever its class is called
-    if recording.call.module in evidence.machine.trained:
+    if is_trained(evidence.machine, recording.call.module):
         return False  # it has an optimizer of its own, which takes steps
     if recording.demanded:
         of_values = not _VALUES.isdisjoint(_words(recording.module))
