@@ -124,3 +124,26 @@ def test_a_batch_that_a_helper_moves_anew() -> None:
             keeper.end()
         """
     )
+
+
+_SHARES = """
+    def shares(rows, model):
+        model.eval()
+        found = []
+        with torch.no_grad():
+            for row in rows:
+                row = {host}
+                row = torch.from_numpy(row).float().to("cuda")
+                found.append({kept}){mark}
+        return found
+
+    def main(rows, model, path, use):
+        found = shares(rows, model)
+        torch.save(found, path)
+        return use(found)
+    """
+
+
+def test_numbers_of_the_host_that_are_wanted_on_the_device() -> None:
+    check(_SHARES.format(host="(np.array(row) - np.mean(row)) / np.std(row)", kept="F.softmax(row / 5, 0)", mark=""))
+    check(_SHARES.format(host="np.array(row) / 255", kept="model(row)", mark="  # TML310"))

@@ -10,7 +10,7 @@ from ..facts.batches import is_loader
 from ..facts.knowledge import DTYPES, TO_DEVICE
 from ..facts.model import Expr, Site, Stmt
 from ..facts.program import expressions, targets
-from ..facts.walk import call_at, calls, is_count, last_name, nodes, statements
+from ..facts.walk import call_at, calls, is_count, last_name, nodes, root_of, statements
 from ..interpreter.events import Store
 from ..interpreter.frames import Frame, Loop
 from ..interpreter.machine import Machine
@@ -24,6 +24,7 @@ _NEAR = 8  # nodes of the derivation between a place and what fills it
 _STEPS = 6  # from a collection to what is moved: joined, cast, the best of it; beyond that it is worked with
 _PLACES = TO_DEVICE | {"Accelerator", "gather_for_metrics"}
 _JOINS = ("cat", "concat", "concatenate", "vstack", "hstack")
+_NUMPY = ((m.NAME, "np"), (m.NAME, "numpy"))
 _RUNS_A_MODEL = ("forward", "__call__")
 _OF_SAMPLES = frozenset("reward rewards score scores loss losses acc accs accuracy accuracies".split())
 
@@ -66,7 +67,8 @@ def collected_on_device(machine: Machine, stores: Iterable[Store]) -> Iterator[C
         own = scripts or (holder.kind in ("local", "attribute") and holder.owner)
         if late and not early and own and _moves_inputs(store):
             # What `.cpu()` is called on is a tensor, whatever else is known of it.
-            batches = any(loop.name == "loader" or _moves_items(store, loop) for loop in inside)
+            runs = any(machine.derivation.labels.get(node, ("",))[0] in ("module", "ran") for node in given)
+            batches = any(loop.name == "loader" or _moves_items(store, loop, runs) for loop in inside)
             if batches or holder.kind == "local":
                 yield Collected(store, holder.text, holder.owner, 2 if batches and not _is_of_samples(holder) else 1)
 
@@ -122,8 +124,9 @@ def _helpers(frame: Frame) -> set[Site]:
     }
 
 
-def _moves_items(store: Store, loop: Loop) -> bool:
-    """Whether a loop puts on a device what it goes over: batches, not the steps of one generation."""
+def _moves_items(store: Store, loop: Loop, runs: bool) -> bool:
+    """Whether a loop puts on a device what it goes over: batches, not the steps of one generation; `runs`: a model is
+    run on them."""
     whole = {key[0] for key, inner in store.frame.children.items() if _goes_over_a_loader(inner)}
     helpers = _helpers(store.frame) - whole
     for statement in statements(store.frame.facts.body):
@@ -137,6 +140,7 @@ def _moves_items(store: Store, loop: Loop) -> bool:
         if (moves or loop.runs) and takes_slices(statement):
             return True
         items = _items_of(statement)
+        items -= set() if runs or loop.runs else _on_the_host(statement)
         counted = is_count(statement[3])  # `torch.full((1,), i).to(device)` is of a step
         for expr in expressions(statement[4]):
             if expr[0] == m.COMP:  # `{key: value.to(device) for key, value in batch.items()}`
@@ -147,6 +151,17 @@ def _moves_items(store: Store, loop: Loop) -> bool:
             if any(_root(one) in items or (not counted and _made_of(one, items)) for one in moved):
                 return True
     return False
+
+
+def _on_the_host(loop: Stmt) -> set[Expr]:
+    """What a round computes with NumPy, `weight = weight / np.std(weight)`: where no model runs, what goes to a device
+    after that is wanted there."""
+    return {
+        target
+        for one in statements(loop[4])
+        if one[0] == m.ASSIGN and any(root_of(call[2]) in _NUMPY for call in nodes(one[3]) if call[0] == m.CALL)
+        for target in targets(one)
+    }
 
 
 def _goes_over_a_loader(frame: Frame) -> bool:
