@@ -151,3 +151,34 @@ def test_innocent(case: str) -> None:
 @pytest.mark.parametrize("case", GUILTY)
 def test_guilty(case: str) -> None:
     check(GUILTY[case])
+
+
+_SHARDED = """
+    def shard(linear, rank, world):
+        linear.weight.data = torch.tensor_split(linear.weight, world, dim=0)[rank]{mark}
+
+    def shard_all(model, rank, world):
+        for block in model.blocks:
+            shard(block.query, rank, world)
+            shard(block.key, rank, world)
+        return model
+
+    def main(fabric, model, path):
+        model.load_state_dict(torch.load(path, map_location="cpu"), assign=True)
+        {before}
+        model = shard_all(model, fabric.rank, fabric.world)
+        {after}
+        return model
+    """
+
+
+@pytest.mark.parametrize(
+    "after", ["model = fabric.to_device(model)", "model.cuda()", "model = model.to(fabric.device)"]
+)
+def test_parts_of_weights_that_are_moved_to_a_device(after: str) -> None:
+    check(_SHARDED.format(before="pass", after=after, mark=""))
+    check(_SHARDED.format(before=after, after="pass", mark="  # TML309"))
+
+
+def test_parts_of_weights_in_another_type() -> None:
+    check(_SHARDED.format(before="pass", after="model.to(torch.bfloat16)", mark="  # TML309"))

@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from ..facts import model as m
+from ..facts.knowledge import DTYPES
 from ..facts.model import Expr, FileFacts, FunctionFacts, Site, Stmt
 from ..facts.program import targets, text
 from ..facts.walk import calls_of, last_name, nodes, statements
@@ -18,6 +19,8 @@ _SPLITS = ("split", "chunk", "tensor_split", "narrow")
 _SAME = ("to", "detach", "view", "t", "transpose", "permute", "cuda", "requires_grad_", "squeeze", "unsqueeze")
 _RANKS = ("rank", "index", "idx", "shard")
 _STEPS = 10
+_CALLERS = 4  # levels of functions that lead to the one that cuts
+_MOVES = ("to", "cuda", "to_device")
 
 
 class CutWeight(NamedTuple):
@@ -39,6 +42,8 @@ def cut_weights(facts: FileFacts) -> Iterator[CutWeight]:
         ):
             continue
         made = [(site, place, cut) for site, place, value in _made(function) if (cut := _cut(function, value, site))]
+        if made and _is_moved_afterwards(facts, function):
+            continue
         parts: dict[Expr, set[Expr]] = {}
         for _, _, cut in made:
             parts.setdefault(cut.whole, set()).add(cut.part)
@@ -113,6 +118,39 @@ def _selects(function: FunctionFacts, index: Expr, site: Site) -> bool:
 
 def _says_which(index: Expr) -> bool:
     return any(word in last_name(index) for word in _RANKS)
+
+
+def _is_moved_afterwards(facts: FileFacts, function: FunctionFacts) -> bool:
+    """Whether a function that has the weights cut then moves the model to a device, `shard(model); model.cuda()`: the
+    parts are copied there, and the wholes go."""
+    names = {function.name}
+    for _ in range(_CALLERS):
+        callers = [one for one in facts.functions if not names.isdisjoint(one.calls)]
+        if any(_moves_after(one, names) for one in callers):
+            return True
+        names = {one.name for one in callers}
+    return False
+
+
+def _moves_after(caller: FunctionFacts, names: set[str]) -> bool:
+    cut: set[Expr] = set()  # what was given to be cut, or came back
+    for statement in statements(caller.body):
+        moved: set[Expr] = set()
+        for call in calls_of(statement):
+            if last_name(call[2]) in _MOVES and not _is_a_type(call):
+                moved |= {*call[3], call[2][1]} if call[2][0] == m.ATTR else set(call[3])
+        if not cut.isdisjoint(moved):
+            return True
+        for call in calls_of(statement):
+            if last_name(call[2]) in names:
+                cut |= {*call[3], *(value for _, value in call[4]), *targets(statement)}
+    return False
+
+
+def _is_a_type(call: Expr) -> bool:
+    """`model.to(torch.bfloat16)`, `model.to(dtype=kind)`: where it is."""
+    given = [*call[3], *(value for _, value in call[4])]
+    return len(given) == 1 and (last_name(given[0]) in DTYPES or last_name(given[0]).endswith("dtype"))
 
 
 def _is_given_up(function: FunctionFacts, cut: _Cut) -> bool:
