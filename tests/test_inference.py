@@ -452,3 +452,33 @@ def test_an_unknown_model_has_its_written_name(called: str, name: str) -> None:
                 return [{called}(x).argmax(1).tolist() for x, _ in loader]
         """)
     assert f"runs `{name}` with gradients recorded" in said
+
+
+_WARMED = """
+    def test(model, loader, size, device):
+        model.eval()
+        {warm}
+        hits = 0
+        for x, y in loader:
+            with torch.no_grad():
+                hits += (model(x.to(device)).argmax(1) == y).sum().item()
+        return hits
+
+    if __name__ == "__main__":
+        for size in range(256, 1024, 128):
+            net = torch.load("net.pt")["model"].float().eval()
+            test(net, [], size, torch.device("cuda"))
+    """
+
+
+@pytest.mark.parametrize(
+    "made", ["zeros(1, 3, size, size).to(device)", "rand((1, 3, size, size), device=device).half()"]
+)
+def test_a_pass_to_warm_up(made: str) -> None:
+    check(_WARMED.format(warm=f"model(torch.{made})"))
+    check(_WARMED.format(warm=f"blank = torch.{made}; model(blank)"))
+
+
+def test_a_pass_over_data() -> None:
+    check(_WARMED.format(warm="[model(x) for x in loader]  # TML201"))
+    check(_WARMED.format(warm="for x in loader: model(x)  # TML201"))

@@ -58,8 +58,8 @@ from typing import TYPE_CHECKING
 from ...facts import knowledge
 from ...facts import model as m
 from ...facts.evaluating import says_evaluation
-from ...facts.model import BACKWARD, EVALUATES, Site
-from ...facts.walk import calls, is_count, last_name, nodes, statements
+from ...facts.model import BACKWARD, EVALUATES, Expr, Site
+from ...facts.walk import calls, in_loops, is_count, last_name, nodes, statements
 from ...finding import Confidence, Remedy, Retains
 from ...interpreter.holders import has_parameters
 from ...interpreter.values import ASSUMED, Class, Obj
@@ -77,6 +77,7 @@ name = "inference-without-no-grad"
 retains: Retains | None = Retains.PEAK
 _OF_MODELS = ("torch.nn.", "torchvision.models.", "transformers.", "timm.")
 _SERVICES = ("Handler", "Service", "Servicer", "Predictor", "Deployment", "Endpoint")
+_BLANKS = frozenset("zeros ones empty rand randn".split())
 _PLAIN = frozenset(("item", "tolist", "numpy"))
 _INDICES = frozenset("argmax argmin topk max min eq item tolist sum".split())  # what an index is made by, or read off
 _SMALL = frozenset("policy actor critic agent q qnet".split())  # networks that control something: they save little
@@ -201,6 +202,8 @@ def _weight(recording: Recording) -> int:
         return 1  # whoever calls the module's method may have turned gradients off
     if not call.loops or _is_trial(call):
         return 1  # run once in the whole program, with one graph that goes when that ends
+    if _is_warm_up(call):
+        return 1
     used = taken or recording.escaped or (recording.kept and recording.named) or _gives_numbers(recording)
     tried = recording.function == "<module>" and _counts(call)  # a demonstration
     if not used and (tried or not any(loop.kind == "loop" for loop in call.loops)):
@@ -227,6 +230,25 @@ def _is_trial(call: ModuleCall) -> bool:
     """Whether a function that is given nothing runs a model once, to see that it runs: `test()` below a model."""
     frames = [frame for frame in call.frames if frame.function is not None]
     return not any(loop.kind == "loop" for loop in call.loops) and not any(frame.facts.params for frame in frames)
+
+
+def _is_warm_up(call: ModuleCall) -> bool:
+    """Whether a function runs a model once on a tensor of zeros or noise, and drops what it gives at once."""
+    body = call.frame.facts.body
+    made = {target: one[3] for one in statements(body) if one[0] == m.ASSIGN for target in one[2]}
+    for one, looped in in_loops(body):
+        if one[0] != m.EXPR or looped or one[2][0] != m.CALL or one[2][1] != call.site:
+            continue
+        given = [made.get(arg, arg) for arg in one[2][3]]
+        return bool(given) and all(_is_factory(arg) for arg in given)
+    return False
+
+
+def _is_factory(value: Expr) -> bool:
+    """`torch.zeros(1, 3, size, size).to(device).half()`"""
+    while value[0] == m.CALL and value[2][0] == m.ATTR and last_name(value[2]) not in _BLANKS:
+        value = value[2][1]
+    return value[0] == m.CALL and last_name(value[2]) in _BLANKS
 
 
 def _counts(call: ModuleCall) -> bool:
