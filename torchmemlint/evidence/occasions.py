@@ -15,6 +15,7 @@ from ..interpreter.frames import Frame, Loop
 from ..interpreter.gradient_hooks import BACKWARD
 from ..interpreter.keys import FRESH
 from ..interpreter.values import Class, Obj
+from ..lexical.done_once import is_done_once
 from .unreleased import methods_of
 
 if TYPE_CHECKING:
@@ -36,6 +37,7 @@ _PERIODIC = frozenset(
 )
 _PERIODIC_STARTS = ("on_", "process_", "handle_", "predict_", "record_", "update_", "feed_", "track_", "observe_",
                     "capture_", "store_", "save_activation", "forward_", "log_")  # fmt: skip
+_COMPUTED = frozenset(("module", "loss", "wide-loss", "differentiated", "hook", "grad"))  # labels of what a step makes
 _PERIODIC_ENDS = ("_step", "_hook", "_batch", "_batch_end", "_frame", "_request", "_callback", "_forward")
 
 
@@ -75,6 +77,18 @@ def only_begins(machine: Machine, name: str) -> bool:
         if any(last_name(call[2]) == name for one in inside for call in calls_of(one)):
             return False
     return machine.project is None or machine.project.called(machine.home.path, name) is None
+
+
+def is_behind_its_flag(program: Program, retention: Retention) -> bool:
+    """Whether the function that keeps does so only until it has said that it is done, `if self.ready: return` and
+    `self.ready = True`, which nothing takes back: it goes once through what there is. What a loop in it computes with
+    modules, batch by batch, is more than the parts of what is there."""
+    store = retention.store_event
+    place = next((one for one in program.places if one.facts.site == store.frame.facts.site), None)
+    if place is None or not is_done_once(program, place, store.site):
+        return False
+    computed = any(origin[0] in _COMPUTED for origin in retention.origins)
+    return not computed or all(loop in store.frame.loops for loop in retention.loops)
 
 
 def in_first_phase(store: Store) -> bool:

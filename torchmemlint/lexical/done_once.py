@@ -62,9 +62,10 @@ def _guarded(block: Block, program: Program, place: Place) -> Iterator[tuple[set
 def _empty(test: Expr, holds: bool) -> Iterator[Expr]:
     """The places that are empty, or say no, where a test holds, or does not: `self.started is False`."""
     yield from absent(test, holds)
-    says_no = test[0] == m.COMPARE and test[3][0] == m.CONST and test[3][1] is False
-    if says_no and test[1] in (("Is", "Equal") if holds else ("IsNot", "NotEqual")):
-        yield test[2]
+    if test[0] == m.COMPARE and test[3][0] == m.CONST and type(test[3][1]) is bool:
+        same = holds != test[3][1]  # what is not `True` says no, too
+        if test[1] in (("Is", "Equal") if same else ("IsNot", "NotEqual")):
+            yield test[2]
 
 
 def _lasts(flag: Expr, function: FunctionFacts) -> bool:

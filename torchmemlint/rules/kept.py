@@ -20,6 +20,7 @@ from ..evidence.occasions import (
     entered,
     hooked_in_training,
     in_first_phase,
+    is_behind_its_flag,
     is_called_back,
     only_begins,
     periodic,
@@ -131,7 +132,9 @@ def _weight(evidence: Evidence, retention: Retention) -> int:
     if while_made(retention, {note.site for note in evidence.plain("thread")}):
         return 0
     comes_and_goes = left_over or retention.passed is not None  # which results do not
-    if in_first_phase(store) or (is_handed_back(retention) and not comes_and_goes):
+    if in_first_phase(store) or is_behind_its_flag(evidence.program, retention):
+        return 0
+    if is_handed_back(retention) and not comes_and_goes:
         return 0
     if ends_by_itself(store, list(retention.loops)):
         return 0

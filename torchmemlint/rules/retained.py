@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from ..evidence.occasions import is_for_constructors, works_on
+from ..evidence.occasions import is_behind_its_flag, is_for_constructors, works_on
 from ..evidence.places import is_pass, last_part
 from ..evidence.switched_off import is_switched_off, may_be_detached
 from ..facts import model as m
@@ -49,6 +49,8 @@ def of_code(evidence: Evidence, code: str) -> Iterator[tuple[Retention, Confiden
         if not retention.growing and retention.holder.text in growing:
             continue  # the place is reported where it grows
         if retention.growing and every(retention) == "call" and is_for_constructors(evidence.machine, retention):
+            continue
+        if retention.growing and is_behind_its_flag(evidence.program, retention):
             continue
         yield retention, Confidence(min(weight, 3))
 
