@@ -173,3 +173,44 @@ def test_a_tensor_that_a_long_helper_returns_beside_the_loss(tmp_path: Path, mon
     trainer = _TRAINER.replace('found["margin"]', "found  # TML101")
     files = {"terms.py": _TERMS.format(hint=hint, given="torch.stack(margins)"), "train.py": trainer}
     check_project(files, tmp_path, monkeypatch)
+
+
+_RECORDED = """
+    def train(model, draw, optimizer, every):
+        kept = []
+        for step in range(1000):
+            x, y = draw(step)
+            optimizer.zero_grad()
+            loss, {name} = model{call}(x, y)
+            loss.backward()
+            optimizer.step()
+            kept.append({name}){mark}
+            if step % every == 0:
+                print(len(kept))
+    """
+
+
+@pytest.mark.parametrize("call", ["", ".forward"])
+def test_a_record_beside_the_loss_of_a_model_that_is_not_seen(call: str) -> None:
+    for name in ("log", "train_stats", "metrics"):
+        check(_RECORDED.format(name=name, call=call, mark=""))
+    for name in ("logits", "second"):
+        check(_RECORDED.format(name=name, call=call, mark="  # TML102"))
+
+
+_GATED = """
+    class Mixture(nn.Module):
+        def __init__(self, gate, expert):
+            super().__init__()
+            self.gate = gate
+            self.expert = expert
+
+        def forward(self, x):
+            aux, {place} = self.gate(x){mark}
+            return self.expert(x), aux
+    """
+
+
+def test_what_is_about_what_a_gate_gives() -> None:
+    check(_GATED.format(place="self.metadata", mark=""))
+    check(_GATED.format(place="self.weights", mark="  # TML108"))

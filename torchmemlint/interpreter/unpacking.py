@@ -19,6 +19,7 @@ from .values import ATTACHED, COUNT, FREE, OFF, UNKNOWN, Obj, Opaque, Tensor, Va
 _SIDES = frozenset("n t l s h w len length seq seqlen time frames tokens steps height width".split())
 _RECORDS = frozenset("metric metrics stat stats statistics log logs logging info infos scalars summary report".split())
 _LENGTHS = ("lens", "length", "lengths", "mask", "masks", "count", "counts", "size", "sizes", "indices")
+_ABOUT = ("meta", "metas", "metadata")
 
 
 def unpack(machine: Machine, frame: Frame, targets: tuple[Expr, ...], value: Value, site: Site) -> None:
@@ -43,6 +44,8 @@ def unpack(machine: Machine, frame: Frame, targets: tuple[Expr, ...], value: Val
             part = UNKNOWN  # next to what a module computed it hands out lengths and masks
         elif _names_record(target) and all(_is_unseen_loss(machine, atom) for atom in value):
             part = UNKNOWN
+        elif _names_record(target) and site in frame.facts.backward and all(map(_is_of_unseen_pass, value)):
+            part = UNKNOWN  # beside the loss that is back-propagated
         elif target[0] == m.NAME and frame.facts.backward.get(site, target[1]) != target[1]:
             part = tuple(_beside_the_loss(machine, atom) for atom in part)
         if target[0] == m.NAME and part and all(type(atom) is Tensor and atom.weight < 3 for atom in part):
@@ -89,9 +92,11 @@ def _names_a_side(target: Expr) -> bool:
 
 
 def _names_lengths(target: Expr) -> bool:
-    """`hlens`, `mask`, `lengths[i]`, `datapoint_count`: numbers and booleans, which have no graph."""
+    """`hlens`, `mask`, `lengths[i]`, `datapoint_count`: numbers and booleans, which have no graph; or `metadata`, a
+    table of such."""
     name = last_name(target)
-    return names_number(name) or any(word.endswith(_LENGTHS) for word in name.lower().split("_"))
+    words = name.lower().split("_")
+    return names_number(name) or words[-1] in _ABOUT or any(word.endswith(_LENGTHS) for word in words)
 
 
 def _names_record(target: Expr) -> bool:
@@ -104,10 +109,15 @@ def _is_unseen_loss(machine: Machine, atom: Any) -> bool:
     return type(atom) is Tensor and machine.derivation.labels.get(atom.node, ("",))[0] == "loss"
 
 
+def _is_of_unseen_pass(atom: Any) -> bool:
+    """What something gave that is only used like a module."""
+    return type(atom) is Tensor and atom.bundle and atom.weight < 3
+
+
 def _beside_the_loss(machine: Machine, atom: Any) -> Any:
     """What something that is only used like a module gives with the loss: if it is a dictionary, it is one for the
     record as often as not, `return loss, {"loss": loss.item()}`."""
-    if type(atom) is not Tensor or not atom.bundle or atom.weight > 2 or atom.graph != ATTACHED:
+    if not _is_of_unseen_pass(atom) or atom.graph != ATTACHED:
         return atom
     return atom._replace(node=machine.derivation.node((atom.node,), ("beside the loss",)))
 
