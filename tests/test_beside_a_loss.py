@@ -214,3 +214,72 @@ _GATED = """
 def test_what_is_about_what_a_gate_gives() -> None:
     check(_GATED.format(place="self.metadata", mark=""))
     check(_GATED.format(place="self.weights", mark="  # TML108"))
+
+
+_REDUCED = """
+import torch
+import torch.distributed as dist
+
+def reduce_all(given):
+    if dist.get_world_size() < 2:
+        return given
+    with torch.no_grad():
+        names, values = [], []
+        for name{both} in {over}:
+            names.append(name)
+            values.append({value}){mark}
+        values = torch.stack(values, 0)
+        dist.reduce(values, dst=0)
+    return dict(zip(names, values))
+"""
+_REDUCING = """
+import torch
+from torch import autograd, nn, optim
+from ranks import reduce_all
+
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.layer = nn.Linear(8, 2)
+
+    def forward(self, x):
+        return self.layer(x)
+
+def slope(scores, x):
+    (grad,) = autograd.grad(outputs=scores.sum(), inputs=x, create_graph=True)
+    return grad.pow(2).sum()
+
+def train(loader, critic, optimizer):
+    losses = {}
+    for _ in range(1000):
+        x = next(loader)
+        loss = torch.relu(1 - critic(x)).mean()
+        losses["loss"] = loss
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+        x.requires_grad = True
+        steep = slope(critic(x), x)
+        optimizer.zero_grad()
+        steep.backward()
+        optimizer.step()
+        losses["steep"] = steep
+        print(reduce_all(losses)["steep"].item())
+
+if __name__ == "__main__":
+    net = Net()
+    train(iter([]), net, optim.Adam(net.parameters()))
+"""
+_WAYS = [
+    ("", "sorted(given.keys())", "given[name]"),
+    (", value", "given.items()", "value"),
+    ("", "given", "given[name]"),
+]
+
+
+@pytest.mark.parametrize(("both", "over", "value"), _WAYS)
+def test_a_table_of_losses_that_a_helper_lists(
+    both: str, over: str, value: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    helper = _REDUCED.format(both=both, over=over, value=value, mark="")
+    check_project({"ranks.py": helper, "train.py": _REDUCING}, tmp_path, monkeypatch)

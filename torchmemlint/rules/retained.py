@@ -18,7 +18,7 @@ from ..finding import Confidence, Remedy, Retains
 from ..interpreter.frames import Frame
 from ..interpreter.values import ANY_NAME, ASSUMED, ATTACHED, ON, Class, Obj
 from . import Report
-from .rewritten import asks_for_its_gradient, is_called, is_conversion, is_cut_in_the_end
+from .rewritten import asks_for_its_gradient, is_called, is_conversion, is_cut_in_the_end, lists_what_is_given
 
 if TYPE_CHECKING:
     from ..evidence.evidence import Evidence
@@ -199,6 +199,8 @@ def _weight(retention: Retention) -> int:
     elsewhere = local and file_of(retention.store) != file_of(retention.site)
     if elsewhere and not (retention.training or retention.evaluating or retention.named):
         return 0  # what another file's function computes in its own loop, such as a solver that calls this one
+    if local and lists_what_is_given(retention.store_event):
+        return 0
     if local and not holder.owner:
         return 0  # a container without a name: it goes where the expression goes
     if local and _code(retention) == "TML205":

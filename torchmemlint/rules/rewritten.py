@@ -5,7 +5,7 @@ from __future__ import annotations
 from ..facts import model as m
 from ..facts.model import Expr, Stmt
 from ..facts.program import targets
-from ..facts.walk import calls, nodes, statements
+from ..facts.walk import calls, calls_of, nodes, statements
 from ..interpreter.events import Store
 from ..interpreter.frames import Frame
 
@@ -33,6 +33,28 @@ def _is_swept(frame: Frame, statement: Stmt, value: Expr) -> bool:
             if len(pair) == 2 and pair[1] == value and (m.ITEM, over[2][1], pair[0]) in statement[2]:
                 return True
     return False
+
+
+def lists_what_is_given(store: Store) -> bool:
+    """Whether a function puts the entries of a table that it was given into a list of its own, as they are, `for name
+    in sorted(losses): values.append(losses[name])`: whoever gave the table has them anyway."""
+    facts = store.frame.facts
+    tables = {(m.NAME, param.name) for param in facts.params}
+    tables -= {target for one in statements(facts.body) for target in targets(one)}
+    put = [
+        value
+        for one in statements(facts.body)
+        if m.statement_of(one[1]) == m.statement_of(store.site)
+        for value in ((one[3],) if one[0] == m.ASSIGN else [given for call in calls_of(one) for given in call[3]])
+    ]
+    entries: set[Expr] = set()
+    for loop in (one for one in statements(facts.body) if one[0] == m.FOR):
+        named = list(targets(loop))
+        over = {part for part in nodes(loop[3]) if part in tables}
+        entries |= {(m.ITEM, table, named[0]) for table in over}
+        if over and len(named) == 2 and loop[3][0] == m.CALL and loop[3][2] in [(m.ATTR, t, "items") for t in over]:
+            entries.add(named[1])
+    return bool(put) and all(value in entries for value in put)
 
 
 def is_cut_in_the_end(store: Store) -> bool:
