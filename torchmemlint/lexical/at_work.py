@@ -90,8 +90,18 @@ def _is_of_module(program: Program, bases: tuple[str, ...], depth: int = 3) -> b
 
 
 def _is_given_tensors(place: Place) -> bool:
-    hints = (part for param in place.facts.params if param.hint for part in nodes(param.hint))
-    return any(last_name(part) in ("Tensor", "Module") for part in hints)
+    return any(is_tensor_hint(param.hint) for param in place.facts.params)
+
+
+def is_tensor_hint(hint: Expr | None) -> bool:
+    """Whether an annotation speaks of tensors or modules."""
+    return hint is not None and any(last_name(part) in ("Tensor", "Module") for part in nodes(hint))
+
+
+def makes_tensors(program: Program, value: Expr) -> bool:
+    """Whether an expression makes a tensor or a layer, or runs a model."""
+    made = {last_name(part[2]) for part in nodes(value) if part[0] == m.CALL and len(part) == 5}
+    return not made.isdisjoint(_MAKES | _RUNS | program.models)
 
 
 def dispatched(program: Program, function: FunctionFacts) -> set[str]:

@@ -15,7 +15,12 @@ _SUPPRESSES = ("suppress", "raises", "assertRaises")
 def goes_on_after_an_error(facts: FileFacts, function: FunctionFacts) -> bool:
     """Whether somebody who leads to a function may catch what it raises. Of a program all callers are in sight: where
     each of them is led to by `main`, and none catches anything around it, an error ends the program."""
-    names, seen = [function.name], {function.name}
+    return goes_on_after_failing(facts, function.name)
+
+
+def goes_on_after_failing(facts: FileFacts, name: str) -> bool:
+    """The same of a function or a class by its name: of a `with` that is not entered."""
+    names, seen = [name], {name}
     for name in names:
         if name.startswith("__"):
             return True  # called by other words
@@ -51,8 +56,13 @@ def _caught(function: FunctionFacts) -> Iterator[int]:
 
 
 def _suppressed(statement: Stmt) -> Iterator[Stmt]:
-    if statement[0] == m.WITH and any(last_name(context) in _SUPPRESSES for context, _ in statement[2]):
+    if suppresses(statement):
         yield from statements(statement[3])
+
+
+def suppresses(statement: Stmt) -> bool:
+    """`with suppress(ValueError):`"""
+    return bool(statement[0] == m.WITH) and any(last_name(context) in _SUPPRESSES for context, _ in statement[2])
 
 
 def _is(node: Expr, name: str) -> bool:

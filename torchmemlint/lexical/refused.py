@@ -90,12 +90,12 @@ def _raised_before_it_is_handed_on(program: Program, place: Place, rest: Block, 
         if statement[0] in (m.TRY, m.WITH, m.WHILE, m.RETURN) or _mentions(statement, table):
             return None
         for one in statements((statement,)):
-            if one[0] == m.RAISE and _is_refusal(one):
+            if one[0] == m.RAISE and is_refusal(one):
                 return int(one[1])
             for call in calls_of(one):
                 if last_name(call[2]) in _HANDS_ON:
                     return None
-                if _may_refuse(program, place, call):
+                if may_refuse(program, place, call):
                     return int(call[1])
             if any(part[0] in (m.AWAIT, m.YIELD) for part in expressions_of(one)):
                 return None
@@ -108,7 +108,7 @@ def _mentions(statement: Stmt, table: str) -> bool:
     )
 
 
-def _may_refuse(program: Program, place: Place, call: Expr, levels: int = 2) -> bool:
+def may_refuse(program: Program, place: Place, call: Expr, levels: int = 2) -> bool:
     """Whether a function of the project, which a call means for certain, raises an error of its own accord."""
     name = last_name(call[2])
     meant = [
@@ -119,9 +119,9 @@ def _may_refuse(program: Program, place: Place, call: Expr, levels: int = 2) -> 
     if len(meant) != 1 or not levels:
         return False
     for one in _unguarded(meant[0].facts.body):
-        if one[0] == m.RAISE and _is_refusal(one):
+        if one[0] == m.RAISE and is_refusal(one):
             return True
-        if any(_may_refuse(program, meant[0], inner, levels - 1) for inner in calls_of(one)):
+        if any(may_refuse(program, meant[0], inner, levels - 1) for inner in calls_of(one)):
             return True
     return False
 
@@ -135,7 +135,7 @@ def _unguarded(block: Block) -> Iterator[Stmt]:
                 yield from _unguarded(suite)
 
 
-def _is_refusal(statement: Stmt) -> bool:
+def is_refusal(statement: Stmt) -> bool:
     """`raise ValueError("too long")`"""
     raised = statement[2]
     made = raised[2] if raised is not None and raised[0] == m.CALL else raised

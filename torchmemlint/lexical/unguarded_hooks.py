@@ -139,12 +139,12 @@ class _File:
         """Whether a hook, or one that a function makes, puts some of what it is given where that stays. Of an object's
         hooks on its `own` modules, those that only set its attributes keep what the next pass replaces."""
         if hook[0] == m.LAMBDA:
-            return _records(self._facts.functions[hook[1]], own)
+            return records(self._facts.functions[hook[1]], own)
         if hook[0] == m.CALL and last_name(hook) == "partial" and hook[3]:
             return self._keeps(function, hook[3][0], own)
         named = [one for one in self._facts.functions if one.name == last_name(hook)]
         made = [self._facts.functions[index] for one in named for index in one.inner]
-        return any(_records(one, own) for one in (*named, *made))
+        return any(records(one, own) for one in (*named, *made))
 
     def _removes(self, call: Expr) -> bool:
         return _removes_one(call) or (self._is_own(call[2]) and last_name(call[2]) in self._removing)
@@ -299,7 +299,7 @@ def _bound_to(function: FunctionFacts, name: Expr) -> Iterator[Expr]:
             yield from (over for target, over, _ in node[5] if name in nodes(target))
 
 
-def _records(hook: FunctionFacts, own_modules: bool) -> bool:
+def records(hook: FunctionFacts, own_modules: bool) -> bool:
     """Whether a hook puts what it is given, or what it makes of that, into what is not its own."""
     given = {param.name for param in hook.params if param.name != "self"}
     module = next((param.name for param in hook.params if param.name != "self"), "")

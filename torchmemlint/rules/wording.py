@@ -12,6 +12,7 @@ from ..finding import Confidence, Remedy, Retains
 from ..interpreter.values import Obj
 from ..lexical.loaded_tables import loaded_tables
 from ..lexical.pending import pending
+from ..lexical.refused_at_entry import refused_at_entry
 from . import Report, retained
 
 if TYPE_CHECKING:
@@ -157,6 +158,27 @@ def left_pending(evidence: Evidence, *, everywhere: bool) -> Iterator[Report]:
                 release="take the entry out in a `finally`",
                 related=((one.put, "put there"),),
             )
+
+
+def left_by_refusals(evidence: Evidence, kind: str) -> Iterator[Report]:
+    """Of what the `with` of an object puts into something of this kind, and then raises an error of its own."""
+    for one in refused_at_entry(evidence.program, evidence.reaching):
+        if one.kind != kind:
+            continue
+        holder = f"`{one.holder}` keeps {one.kept}" if one.holder else "the hook stays on its module"
+        yield Report(
+            site=one.site,
+            message=(
+                f"{holder} when the check after this refuses to enter: a `with` that was not entered is not left "
+                "either, and nothing undoes this; check first, or undo it when the check fails"
+            ),
+            confidence=Confidence.MEDIUM,
+            value="what belongs to a block that was never entered",
+            holder=one.holder or "the module's hook table",
+            release="check before, or undo it in an `except` clause around the check",
+            retains=Retains.GROWING,
+            related=((one.raised, "it may be refused here"),),
+        )
 
 
 def loaded(evidence: Evidence, *, of_class: bool) -> Iterator[Report]:

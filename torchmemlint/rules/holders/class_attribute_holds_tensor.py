@@ -6,8 +6,9 @@ where the container was made in the class body (or as the default of an attrs or
 dataclass field), no `__init__` gives each object its own, and nothing empties
 it. Of the default of an attrs field also everything else that methods put in:
 nobody shares such a container on purpose. So are tables of the class that get
-what a file held for each path that a method is asked for. So is a model that a
-`classmethod` which makes an object and returns it binds to the class instead:
+what a file held for each path that a method is asked for, and what `__enter__`
+puts into one before a check in it raises. So is a model that a `classmethod`
+which makes an object and returns it binds to the class instead:
 `result = self(); self.model = load(path); return result`.
 
 ## Why it retains
@@ -42,7 +43,7 @@ from ...finding import Confidence, Remedy, Retains
 from ...lexical.alternate_constructors import left_on_the_class
 from .. import Report
 from ..kept import of_code
-from ..wording import loaded, report, what
+from ..wording import left_by_refusals, loaded, report, what
 
 if TYPE_CHECKING:
     from ...evidence.evidence import Evidence
@@ -81,6 +82,7 @@ def check(evidence: Evidence) -> Iterator[Report]:
             related=tuple((site, "put there") for site in shared.stores[:3]),
         )
     yield from loaded(evidence, of_class=True)
+    yield from left_by_refusals(evidence, "class")
     for left in left_on_the_class(evidence.program):
         yield Report(
             site=left.site,

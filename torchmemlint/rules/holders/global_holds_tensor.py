@@ -9,9 +9,11 @@ an application of FastAPI or Flask, `app.state.results`. What is put there may
 get its tensors later: a job that is filed first, and done then.
 So are tables of the layers or parameters of a model that a function is given,
 `NAMES = {module: name for name, module in model.named_modules()}`; and tables
-of what is under way, whose entry goes only if the wait for it ends well; and
-tables that get an array, or what a file held, for every path, prompt or user
-that a function is asked for: `SOUNDS[path] = librosa.load(path)`.
+of what is under way, whose entry goes only if the wait for it ends well, or
+what `__enter__` puts there before a check in it raises, since `__exit__` is not
+called then; and tables that get an array, or what a file held, for every path,
+prompt or user that a function is asked for:
+`SOUNDS[path] = librosa.load(path)`.
 And an object of the module that keeps what it was given last, a sampler, a
 pipeline, when the owner of the model in it lets go of that model to have the
 memory back.
@@ -50,7 +52,7 @@ from ...finding import Confidence, Retains
 from ...lexical.model_tables import model_tables
 from .. import Report
 from ..kept import of_code
-from ..wording import each, left_pending, limit, loaded, report, what
+from ..wording import each, left_by_refusals, left_pending, limit, loaded, report, what
 
 if TYPE_CHECKING:
     from ...evidence.evidence import Evidence
@@ -101,3 +103,4 @@ def check(evidence: Evidence) -> Iterator[Report]:
         )
     yield from loaded(evidence, of_class=False)
     yield from left_pending(evidence, everywhere=True)
+    yield from left_by_refusals(evidence, "global")

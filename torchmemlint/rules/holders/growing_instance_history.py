@@ -18,10 +18,11 @@ such as `MeanAveragePrecision` or `AUROC`, where the file asks for its value and
 never resets it. And a list that gains the handle of a communication at each
 call, `dist.isend(...)`, where only the program's end waits for them. And a
 table of requests whose entry is put before a check that raises, where only who
-has the answer takes it out; or that is told of the end of a request after the
-last `yield`, or by a `try` whose `except` clause goes on without it. And a list
-that lets one entry go after a loop that has added several,
-`if len(self.rows) > self.limit: self.rows.pop(0)`, with `if` and not `while`.
+has the answer takes it out, or only `__exit__`, after a check in `__enter__`;
+or that is told of the end of a request after the last `yield`, or by a `try`
+whose `except` clause goes on without it. And a list that lets one entry go
+after a loop that has added several, `if len(self.rows) > self.limit:
+self.rows.pop(0)`, with `if` and not `while`.
 
 ## Why it retains
 The object owns the list and the list owns every tensor, until the object goes.
@@ -67,7 +68,7 @@ from ...lexical.yielded import yielded
 from .. import Report
 from ..kept import of_code
 from ..retained import place
-from ..wording import each, lifetime, limit, report, what
+from ..wording import each, left_by_refusals, lifetime, limit, report, what
 
 if TYPE_CHECKING:
     from ...evidence.evidence import Evidence
@@ -210,3 +211,4 @@ def check(evidence: Evidence) -> Iterator[Report]:
             release="check before the entry is put, or take it out in an `except` clause",
             related=((entry.raised, "it may be refused here"), (entry.taken, "not come to without an answer")),
         )
+    yield from left_by_refusals(evidence, "object")

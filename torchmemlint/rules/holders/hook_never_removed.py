@@ -20,13 +20,14 @@ So is a function that puts a hook with a record on a module that it was given,
 runs the model, and takes the hook out afterwards, but not in a `finally`;
 likewise a context manager whose `yield` stands in no `try`, also where its
 hooks only use what it was given, and one whose `__exit__` returns before it
-removes them, say when the block has raised. So are the hooks by which a
-function measures a model that it is given and runs, where nothing in the file
-takes one out: the next call puts on another set. And hooks for all modules of
-the process, `register_module_forward_hook(...)`, whose handles code that runs
-again and again drops. Without a hook table, a function that is put around a
-method, `layer.forward = recording`, in each round, where nothing puts the
-former one back.
+removes them, say when the block has raised, or whose `__enter__` raises an
+error of its own when they are on. So are the hooks by which a function measures
+a model that it is given and runs, where nothing in the file takes one out: the
+next call puts on another set. And hooks for all modules of the process,
+`register_module_forward_hook(...)`, whose handles code that runs again and
+again drops. Without a hook table, a function that is put around a method,
+`layer.forward = recording`, in each round, where nothing puts the former one
+back.
 
 ## Why it retains
 The module's hook table refers to the bound method, which refers to the object
@@ -78,6 +79,7 @@ from ...lexical.measuring_hooks import measuring_hooks
 from ...lexical.rehooked import hooked_in_each_pass, rehooked
 from ...lexical.unguarded_hooks import ON_MODULES, unguarded_hooks
 from .. import Report
+from ..wording import left_by_refusals
 
 if TYPE_CHECKING:
     from ...evidence.evidence import Evidence
@@ -197,6 +199,7 @@ def check(evidence: Evidence) -> Iterator[Report]:
             release="keep the handle, and call `handle.remove()` when the work is done",
         )
     yield from _left_at_exit(evidence)
+    yield from left_by_refusals(evidence, "hook")
     for wrapped in put_around_again(evidence.machine):
         yield Report(
             site=wrapped.site,
