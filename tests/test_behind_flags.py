@@ -111,3 +111,45 @@ def test_batches_are_no_parts() -> None:
                     self.losses.append(loss)  # TML102
                 self.done = True
         """)
+
+
+_TOLD = """
+    class Sampler:
+        def __init__(self, model):
+            self.model = model
+            self.rows = []
+            {before}
+
+        def step(self, x):
+            if {test}:
+                self.rows.append(self.model(x).detach()){mark}
+                {then}
+            {after}
+            return x
+
+        {other}
+    """
+_ONCE = [
+    {"before": "self.steps = 0", "test": "self.steps == 0", "then": "pass", "after": "self.steps += 1"},
+    {"before": "self.done = False", "test": "self.done is not True", "then": "self.done = True", "after": "pass"},
+    {"before": "pass", "test": 'not hasattr(self, "done")', "then": "self.done = 1", "after": "pass"},
+]
+_SOME = {"before": "self.some = []", "test": "not self.some", "then": "self.some = [x]", "after": "pass"}
+_AGAIN = [
+    (_ONCE[0], "def begin(self): self.steps = 0"),
+    (_ONCE[0] | {"test": "self.steps % 10 == 0"}, ""),
+    (_ONCE[1], "def turn(self): self.done = not self.done"),
+    (_ONCE[1], "def mark(self, done): self.done = done"),
+    (_SOME, "def flush(self): self.some.clear()"),
+]
+
+
+@pytest.mark.parametrize("case", _ONCE)
+def test_counters_and_flags(case: dict[str, str]) -> None:
+    check(_TOLD.format(**case, mark="", other=""))
+    check(_TOLD.format(**case, mark="", other="def at(self): return self.rows[0]"))
+
+
+@pytest.mark.parametrize(("case", "other"), _AGAIN)
+def test_counters_and_flags_that_start_anew(case: dict[str, str], other: str) -> None:
+    check(_TOLD.format(**case, mark="  # TML303", other=other))

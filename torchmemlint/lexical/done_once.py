@@ -17,6 +17,7 @@ from .once import is_repeated
 
 _SELF = (m.NAME, "self")
 _EMPTY = (None, False, 0)
+_LETS_GO = ("clear", "pop", "popleft", "popitem")
 
 
 def is_done_once(program: Program, place: Place, site: Site) -> bool:
@@ -52,7 +53,7 @@ def _guarded(block: Block, program: Program, place: Place) -> Iterator[tuple[set
                 ways.append((_empty(one[2], False), block[index + 1 :]))  # `if self.started: return`
             for places, branch in ways:
                 flags = {flag for flag in places if _lasts(flag, place.facts)}
-                filled = flags & set(_filled(branch, program, place)) if flags else flags
+                filled = flags & {*_filled(branch, program, place), *_counted(place.facts)} if flags else flags
                 if filled:
                     yield filled, branch
         for suite in blocks(one):
@@ -62,7 +63,10 @@ def _guarded(block: Block, program: Program, place: Place) -> Iterator[tuple[set
 def _empty(test: Expr, holds: bool) -> Iterator[Expr]:
     """The places that are empty, or say no, where a test holds, or does not: `self.started is False`."""
     yield from absent(test, holds)
-    if test[0] == m.COMPARE and test[3][0] == m.CONST and type(test[3][1]) is bool:
+    if test[0] == m.COMPARE and test[3] == (m.CONST, 0) and type(test[3][1]) is int:
+        if test[1] == ("Equal" if holds else "NotEqual"):
+            yield test[2]
+    elif test[0] == m.COMPARE and test[3][0] == m.CONST and type(test[3][1]) is bool:
         same = holds != test[3][1]  # what is not `True` says no, too
         if test[1] in (("Is", "Equal") if same else ("IsNot", "NotEqual")):
             yield test[2]
@@ -87,26 +91,33 @@ def _filled(branch: Block, program: Program, place: Place) -> Iterator[Expr]:
                             yield from _bound(each, empty=False)
 
 
+def _counted(function: FunctionFacts) -> Iterator[Expr]:
+    """What each call of a function adds to, whatever the case: `self.steps += 1`."""
+    return (one[2] for one in function.body if one[0] == m.AUGMENT and one[3] == "Add" and one[4][0] == m.CONST)
+
+
 def _bound(statement: m.Stmt, *, empty: bool) -> Iterator[Expr]:
     """The places that a statement binds, to nothing or to something."""
     if statement[0] in (m.ASSIGN, m.ANNOTATE):
         value = statement[3] if statement[0] == m.ASSIGN else statement[4]
-        nothing = value is None or (value[0] == m.CONST and value[1] in _EMPTY)
+        nothing = value is None or value[0] == m.NOT or (value[0] == m.CONST and value[1] in _EMPTY)
         if nothing == empty:
             yield from targets(statement)
     elif statement[0] == m.DELETE and empty:
         yield from statement[2]
+    for call in calls_of(statement) if empty else ():
+        if call[2][0] == m.ATTR and call[2][2] in _LETS_GO:
+            yield call[2][1]
 
 
 def _is_emptied(program: Program, flag: Expr) -> bool:
     """Whether anything but a constructor empties the place again, after which it is all done once more."""
-    return any(
-        _means(flag, bound)
-        for other in program.places
-        if other.facts.name not in ("__init__", "<module>")
-        for one in statements(other.facts.body)
-        for bound in _bound(one, empty=True)
-    )
+    later = [one for one in program.places if one.facts.name not in ("__init__", "<module>")]
+    written = [one for other in later for one in statements(other.facts.body)]
+    if any(_means(flag, bound) for one in written for bound in _bound(one, empty=True)):
+        return True
+    given = [one[3] for one in written if one[0] == m.ASSIGN and any(_means(flag, bound) for bound in targets(one))]
+    return (m.CONST, True) in given and any(value[0] == m.NAME for value in given)  # `self.ready = ready`
 
 
 def _means(flag: Expr, bound: Expr) -> bool:
