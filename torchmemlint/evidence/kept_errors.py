@@ -12,9 +12,10 @@ from ..interpreter.frames import Frame, Loop
 from ..interpreter.machine import Machine
 from ..interpreter.values import CONTAINERS, Caught, Obj, Tensor
 from ..lexical.at_work import started
+from ..lexical.caught import lets_go, tries
 from ..lexical.device_threads import PER_TASK
 from ..lexical.devices import handed
-from ..lexical.handlers import Kept, lets_go, only_asserts, tries
+from ..lexical.handlers import Kept, only_asserts
 from .lifetimes import Lifetimes
 from .places import holder_of
 

@@ -1,4 +1,4 @@
-"""Which exceptions an `except` clause catches, by their names."""
+"""`try` statements: which exceptions a clause catches, by their names, and whether it takes their frames off."""
 
 from __future__ import annotations
 
@@ -6,11 +6,28 @@ import re
 from collections.abc import Iterator
 
 from ..facts import model as m
-from ..facts.model import Expr
-from ..facts.program import Program
-from ..facts.walk import last_name
+from ..facts.model import Expr, FunctionFacts, Stmt
+from ..facts.program import Program, targets
+from ..facts.walk import calls, last_name, statements
+
+LETS_GO = frozenset(("with_traceback", "clear_frames"))
 
 _MEMORY = re.compile(r"outofmemory|out_of_memory|memoryerror|(^|_)oom(_?err|_?exc|s?$)")
+
+
+def tries(function: FunctionFacts) -> list[Stmt]:
+    """The `try` statements of a function."""
+    if not function.flags & m.TRIES:
+        return []
+    return [statement for statement in statements(function.body) if statement[0] == m.TRY]
+
+
+def lets_go(body: tuple[Stmt, ...]) -> bool:
+    """Whether a clause takes the frames off: `error.__traceback__ = None`, `traceback.clear_frames(...)`."""
+    if any(last_name(call[2]) in LETS_GO for call in calls(body)):
+        return True
+    bound = (target for one in statements(body) for target in targets(one))
+    return any(target[0] == m.ATTR and target[2] == "__traceback__" for target in bound)
 
 
 def type_names(program: Program, caught: Expr | None) -> list[str]:

@@ -9,7 +9,8 @@ from ..facts import model as m
 from ..facts.model import Expr, FunctionFacts, Site, Stmt
 from ..facts.program import Program, keyword
 from ..facts.walk import calls, last_name
-from .handlers import Kept, lets_go, text_of, tries
+from .caught import lets_go, tries
+from .handlers import Kept, text_of
 from .keepers import ADDS, Keeping
 from .kept_places import kept_place
 

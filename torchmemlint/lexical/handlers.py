@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import functools
+from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple
 
 from ..facts import model as m
 from ..facts.model import ClassFacts, Expr, FileFacts, FunctionFacts, Site, Stmt, file_of
-from ..facts.program import Program, expressions, keyword
+from ..facts.program import Program, expressions, keyword, targets
 from ..facts.walk import calls, last_name, loops, root_of, statements
 from .at_work import started
-from .caught import says_memory, type_names
+from .caught import lets_go, says_memory, tries, type_names
+from .chained_errors import as_with_frames, raised_in_a_clause
 from .keepers import ADDS, RESULT, Keeping, filed_in, is_exception, is_one_of_many, place_of, with_names
 from .kept_places import kept_place
 
-LETS_GO = frozenset(("with_traceback", "clear_frames"))
 POST_MORTEM = ("sys.last_value", "sys.last_traceback", "sys.last_exc")  # what `pdb.pm()` looks at
 _CONTAINERS = ("list", "dict", "set", "deque", "defaultdict")
 
@@ -37,13 +38,7 @@ class Kept(NamedTuple):
     put_by: str = ""  # the function that then puts it away
     part: str = ""  # the attribute that it is in, of one of many objects that the holder keeps
     shown: bool = False  # by a shell, which keeps what it shows
-
-
-def tries(function: FunctionFacts) -> list[Stmt]:
-    """The `try` statements of a function."""
-    if not function.flags & m.TRIES:
-        return []
-    return [statement for statement in statements(function.body) if statement[0] == m.TRY]
+    behind: Site = -1  # where it was raised while another one was handled, which it keeps without its own traceback
 
 
 def kept(program: Program, function: FunctionFacts, tried_in: Sequence[Stmt], keeping: Keeping) -> Iterator[Kept]:
@@ -53,15 +48,18 @@ def kept(program: Program, function: FunctionFacts, tried_in: Sequence[Stmt], ke
             continue
         called = started(statement[2]) | _lent_to(program, function, statement)
         for caught, name, body in statement[3]:
-            if lets_go(body):
+            chain = functools.partial(raised_in_a_clause, program, function, statement[2], caught)
+            behind = chain() if lets_go(body) else -1
+            if lets_go(body) and behind < 0:
                 continue
+            body = as_with_frames(body)
             names = set() if name is None else {name}
             certain = any(map(says_memory, type_names(program, caught)))
             put = [*_put_away(function, body, names, called, keeping)]
-            put += _handed_over(program, function, body, names, called, keeping)
+            put += _handed_over(program, function, body, names, called, keeping, chain)
             put += _returned(program, function, body, names, called, keeping)
             for one in put:
-                yield one._replace(certain=certain)
+                yield one._replace(certain=certain, behind=max(one.behind, behind))
 
 
 def only_asserts(tried: tuple[Stmt, ...]) -> bool:
@@ -88,13 +86,6 @@ def _lent_to(program: Program, function: FunctionFacts, tried: Stmt) -> set[str]
     }
 
 
-def lets_go(body: tuple[Stmt, ...]) -> bool:
-    """Whether a clause takes the frames off: `error.__traceback__ = None`, `traceback.clear_frames(...)`."""
-    if any(last_name(call[2]) in LETS_GO for call in calls(body)):
-        return True
-    return any(target[0] == m.ATTR and target[2] == "__traceback__" for target in _targets(tuple(statements(body))))
-
-
 def kept_on_exit(facts: FileFacts, cls: ClassFacts, keeping: Keeping) -> Iterator[Kept]:
     """Exceptions that the `__exit__` of a class puts where they stay when the block is left: on the class, in a
     global, or on an object that is entered again and again."""
@@ -103,7 +94,7 @@ def kept_on_exit(facts: FileFacts, cls: ClassFacts, keeping: Keeping) -> Iterato
             continue
         function = facts.functions[cls.methods[name]]
         given = {param.name for param in function.params[2:4] if not param.kind}
-        own = {t[1] for t in _targets(facts.functions[cls.body].body) if t[0] == m.NAME}
+        own = {t[1] for one in facts.functions[cls.body].body for t in targets(one) if t[0] == m.NAME}
         called, anew = _entered(facts, cls.name)
         for one in _put_away(function, function.body, given, called, keeping):
             of_instance = one.root == "self" and one.holder.split(".")[1] not in own
@@ -198,7 +189,7 @@ def _in_rounds(function: FunctionFacts, local: Expr, put: Stmt) -> bool:
     if not made or any(one[0] not in (m.NEW, m.DICT) and last_name(one) not in _CONTAINERS for one in made):
         return False
     for loop, inside in loops(function.body):
-        if put in inside and not any(local in one[2] for one in inside if one[0] == m.ASSIGN):
+        if any(one[1] == put[1] for one in inside) and not any(local in one[2] for one in inside if one[0] == m.ASSIGN):
             return not (loop[0] == m.FOR and _is_short(loop[3]))
     return False
 
@@ -234,6 +225,7 @@ def _handed_over(
     names: set[str],
     called: frozenset[str],
     keeping: Keeping,
+    chain: Callable[[], Site],
 ) -> Iterator[Kept]:
     """Exceptions that are given to a function of the file which puts its parameter away, `report.failed(error)`, or
     which it looks for itself, by `sys.exc_info()`."""
@@ -250,12 +242,14 @@ def _handed_over(
         given = ((param.name, keyword(call, param.name, i - bound)) for i, param in enumerate(helper.params))
         taken = {param for param, value in given if value is not None and is_exception(value, names, keeping)}
         looks = not handed and "exc_info" in helper.calls
-        if not (taken or looks) or lets_go(helper.body):
+        behind = chain() if (taken or looks) and lets_go(helper.body) else -1
+        if not (taken or looks) or (lets_go(helper.body) and behind < 0):
             continue
         own = call[2][0] == m.ATTR and call[2][1] == (m.NAME, "self") and helper.owner == function.owner
         # what others have replaces the one before; what the object itself puts away stays as if it were put there
         put_by = helper.name if own or is_one_of_many(program, helpers[0].cls) else ""
-        for put in _put_away(helper, helper.body, taken, called, keeping):
+        for put in _put_away(helper, as_with_frames(helper.body), taken, called, keeping):
+            put = put._replace(behind=behind)
             if put.root == "self" or put.process_wide or put.root not in own_names(helper):
                 yield put._replace(
                     site=put.site if looks else call[1],
@@ -349,14 +343,6 @@ def _made_of(function: FunctionFacts, cls: str) -> set[Expr]:
         if statement[0] == m.ASSIGN and statement[3][0] == m.CALL and last_name(statement[3]) == cls
         for target in statement[2]
     }
-
-
-def _targets(body: tuple[Stmt, ...]) -> Iterator[Expr]:
-    for statement in body:
-        if statement[0] == m.ASSIGN:
-            yield from statement[2]
-        elif statement[0] == m.ANNOTATE:
-            yield statement[2]
 
 
 def called_in_clauses(facts: FileFacts) -> set[str]:

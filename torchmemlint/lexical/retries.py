@@ -12,8 +12,7 @@ from ..facts.model import Expr, FunctionFacts, Site, Stmt
 from ..facts.program import Program, expressions
 from ..facts.walk import blocks, calls, calls_of, last_name, loops, nodes, statements, with_tests
 from .at_work import reaches_work
-from .caught import says_memory, type_names
-from .handlers import LETS_GO, lets_go
+from .caught import LETS_GO, lets_go, says_memory, type_names
 from .native import is_native
 from .other_engines import of_another_engine
 

@@ -9,8 +9,8 @@ from ..facts.model import Expr, FunctionFacts, Stmt
 from ..facts.program import Program, targets, text
 from ..facts.walk import calls, statements
 from .at_work import started
-from .caught import says_memory, type_names
-from .handlers import POST_MORTEM, Kept, lets_go, only_asserts
+from .caught import lets_go, says_memory, type_names
+from .handlers import POST_MORTEM, Kept, only_asserts
 
 _SHOWS = "showtraceback"
 _SHELLS = ("get_ipython", "InteractiveShell.instance", "TerminalInteractiveShell.instance")

@@ -37,7 +37,9 @@ is stored.
 ## When it is fine
 - The clause only notes that it failed; the retry stands after it.
 - The traceback is let go first: `error.with_traceback(None)`,
-  `traceback.clear_frames(error.__traceback__)`.
+  `traceback.clear_frames(error.__traceback__)`. An error that a clause has
+  raised, `raise StepError(text) from None`, still has the first one in its
+  `__context__`, which has to be let go as well.
 - The second attempt runs on the CPU, or is a tensor's own method: no Python
   frame of the failed attempt is there.
 - The message is kept, `str(error)`, and not the exception.
@@ -70,7 +72,7 @@ from ...facts.program import Program
 from ...facts.walk import statements
 from ...finding import Confidence, Remedy, Retains
 from ...interpreter.values import Class
-from ...lexical import handlers, keepers, retries
+from ...lexical import caught, handlers, keepers, retries
 from ...lexical.at_work import (
     bound_by_name,
     decorated,
@@ -112,7 +114,7 @@ def check(evidence: Evidence) -> Iterator[Report]:
     keeping = _keeping_classes(evidence)
     stored: list[handlers.Kept] = []
     for function in facts.functions:
-        tries = handlers.tries(function)
+        tries = caught.tries(function)
         for clause in retries.retries(evidence.reaching, function, tries):
             retry = next((one for one in clause if one.otherwise or _may_work(evidence, one)), None)
             if retry is None:
@@ -150,12 +152,13 @@ def check(evidence: Evidence) -> Iterator[Report]:
     for kept in lasting:
         again = handlers.raised_again(evidence.program, kept)
         does = "print it, `traceback.print_exc()`," if kept.shown else "keep `str(error)`"
+        keeps = "its traceback every frame of the failed call with its tensors"
+        if kept.behind >= 0:
+            keeps = "its `__context__` the one it was raised for, with the frames of the failed call and their tensors"
+            does = "keep `str(error)`"
         yield Report(
             site=kept.site,
-            message=(
-                f"`{kept.holder}` keeps the exception, and its traceback every frame of the failed call with "
-                f"its tensors; {does} instead"
-            ),
+            message=f"`{kept.holder}` keeps the exception, and {keeps}; {does} instead",
             confidence=Confidence.MEDIUM,
             value="an exception with its frames",
             holder=kept.holder,
@@ -164,9 +167,7 @@ def check(evidence: Evidence) -> Iterator[Report]:
             else "keep `str(error)` or `traceback.format_exc()` instead of the exception",
             retains=Retains.GROWING if kept.grows or again else Retains.HELD,
             related=_on_its_way(kept),
-            remedy=Remedy("call-on-stored", "with_traceback(None)", sure=False)
-            if kept.stored < 0 and not again and not kept.by_parts  # what is raised again gets new frames
-            else None,
+            remedy=None if again else _remedy(kept),  # what is raised again gets new frames
         )
 
 
@@ -266,10 +267,17 @@ def _let_go(evidence: Evidence, kept: KeptError) -> bool:
     return not kept.bound and bool(evidence.releases.of(kept.holder.rsplit(".", 1)[-1]) - own)
 
 
+def _remedy(kept: handlers.Kept) -> Remedy | None:
+    if kept.stored >= 0 or kept.behind >= 0 or kept.by_parts:
+        return None
+    return Remedy("call-on-stored", "with_traceback(None)", sure=False)
+
+
 def _on_its_way(kept: handlers.Kept) -> tuple[tuple[Site, str], ...]:
+    chained = () if kept.behind < 0 else ((kept.behind, "raised here while another one is handled"),)
     if kept.record >= 0:
-        return ((kept.record, "returned here"),)
-    return () if kept.stored < 0 else ((kept.stored, "put away here"),)
+        return (*chained, (kept.record, "returned here"))
+    return chained if kept.stored < 0 else (*chained, (kept.stored, "put away here"))
 
 
 def _while_tried_again(kept: handlers.Kept) -> Report:
