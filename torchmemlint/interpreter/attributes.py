@@ -176,10 +176,11 @@ def _is_optimizer(obj: Obj) -> bool:
 
 def _groups_of(machine: Machine, obj: Obj) -> Value:
     """`param_groups`: a list of dictionaries whose `"params"` are the parameters themselves
-    [docs: torch.optim.Optimizer]."""
+    [docs: torch.optim.Optimizer], of those modules that it was made for as far as that is seen."""
     groups, group = _inside(machine, obj, "list", "param_groups"), _inside(machine, obj, "dict", "param_groups")
-    leaf = Tensor(LEAF, 3, machine.derivation.node((), ("parameters", obj)), "")
-    groups.fields["*"], group.fields["[params]"] = (group,), (leaf,)
+    of = [module for module in obj.fields.get("$of", ()) if type(module) is Obj] or [obj]
+    leaves = (Tensor(LEAF, 3, machine.derivation.node((), ("parameters", module)), "") for module in of)
+    groups.fields["*"], group.fields["[params]"] = (group,), tuple(leaves)
     group.fields["$other"] = LIGHT  # its other entries are numbers
     obj.fields["param_groups"] = (groups,)
     return (groups,)

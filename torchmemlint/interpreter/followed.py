@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from .values import Obj
+from .values import UNKNOWN, Class, Obj
 
 if TYPE_CHECKING:
     from .machine import Machine
-    from .values import Value
+    from .values import Kwargs, Value
 
 _MOST = 24  # nodes that are gone back to: `(1 - tau) * p.data + tau * q.data`
 
@@ -25,6 +25,13 @@ def owners(machine: Machine, value: Value) -> set[Obj]:
         if len(queue) < _MOST:  # of `p.data` and `p.detach()`, too
             queue += [one for one in (*derivation.parents[node], *derivation.shared.get(node, ())) if one not in queue]
     return found
+
+
+def note_trained(machine: Machine, obj: Obj, args: list[Value], kwargs: Kwargs) -> None:
+    """`super().__init__(params, defaults)` of an optimizer of the project: its groups have the parameters of these."""
+    bases = obj.cls.external if isinstance(obj.cls, Class) else ()
+    if any(base.startswith("torch.optim.") and "lr_scheduler" not in base for base in bases):
+        obj.fields["$of"] = tuple(owners(machine, args[0] if args else kwargs.get("params", UNKNOWN)))
 
 
 def note_following(machine: Machine, written: set[Obj], given: Value) -> None:

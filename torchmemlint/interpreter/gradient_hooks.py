@@ -8,7 +8,7 @@ from typing import Any
 from ..facts import model as m
 from ..facts.model import Expr, Site
 from ..facts.program import targets
-from ..facts.walk import call_at, calls_of, expressions_of, nodes, statements, with_tests
+from ..facts.walk import call_at, calls_of, expressions_of, last_name, nodes, statements, with_tests
 from .arguments import argument, call_of
 from .defaults import default_of
 from .followed import owners
@@ -27,7 +27,7 @@ from .hooks import (
 )
 from .machine import Machine
 from .tensors import free
-from .values import LEAF, OFF, Class, Function, Partial, Tensor, Value
+from .values import LEAF, OFF, Class, Function, Obj, Partial, Tensor, Value, is_light
 
 BACKWARD = "backward"  # names the calls of a hook that each backward pass makes
 OF_GRADIENTS = ("register_hook", "register_post_accumulate_grad_hook")
@@ -101,8 +101,11 @@ def _picks(frame: Frame, loop: Loop, hooked: Expr) -> bool:
         names = _led_by(inner, places)
         if not names.isdisjoint(_bound_by(inner, loop)):
             return True
-        given = (argument(inner, param.name) for param in inner.facts.params if (m.NAME, param.name) in names)
-        places = [one for one in given if one is not None]
+        params = [param.name for param in inner.facts.params if (m.NAME, param.name) in names]
+        places = []
+        for name, given in ((name, argument(inner, name)) for name in params):
+            if given is not None:
+                places += _names_of(inner.caller, given) if _is_an_optimizer(inner, name) else [given]
         call = call_of(inner)
         if (m.NAME, "self") in names and call is not None and call[2][0] == m.ATTR:
             places.append(call[2][1])
@@ -112,13 +115,41 @@ def _picks(frame: Frame, loop: Loop, hooked: Expr) -> bool:
 
 def _led_by(frame: Frame, places: list[Expr]) -> set[Expr]:
     """The names by which a function comes to these places."""
-    names = {part for place in places for part in nodes(place) if part[0] == m.NAME}
+    names = {name for place in places for name in _names_of(None, place)}
     body = list(statements(frame.facts.body))
     for _ in range(3):
         for one in body:
             if one[0] in (m.ASSIGN, m.FOR) and not names.isdisjoint(targets(one)):
-                names |= {part for part in nodes(one[3]) if part[0] == m.NAME}
+                makes = all(target[0] == m.NAME and _is_an_optimizer(frame, target[1]) for target in targets(one))
+                names |= _names_of(frame if makes else None, one[3])
     return names
+
+
+def _names_of(maker: Frame | None, value: Expr) -> set[Expr]:
+    """The names in a value; where the function makes an optimizer of it, those that say what that is made for:
+    `SGD(net[i].parameters(), lr=rate)`, `build(net, rate)`."""
+    if maker is not None and value[0] == m.CALL and value[3]:
+        first, *numbers = value[3]
+        groups = [pair for part in nodes(first) if part[0] == m.DICT for pair in part[2]]
+        parts = [one for key, one in groups if key == (m.CONST, "params")] or [first]
+        numbers += [one for _, one in (*value[4], *(groups if parts != [first] else ()))]
+        if last_name(value[2])[:1].isupper() or _leads_on(maker, first):
+            numbers = [one for one in numbers if any(_leads_on(maker, name) for name in _names_of(None, one))]
+        return {name for one in (*parts, *numbers) for name in _names_of(None, one)}
+    parts = list(nodes(value))
+    own = {name for part in parts if part[0] == m.COMP for target, *_ in part[5] for name in nodes(target)}
+    return {part for part in parts if part[0] == m.NAME and part not in own}
+
+
+def _leads_on(frame: Frame, name: Expr) -> bool:
+    """Whether a variable has something from which one may come to parameters."""
+    value = frame.vars.get(name[1], ()) if name[0] == m.NAME else ()
+    return value != () and not is_light(value)
+
+
+def _is_an_optimizer(frame: Frame, name: str) -> bool:
+    value = frame.vars.get(name, ())
+    return value != () and all(type(atom) is Obj and atom.kind == "optimizer" for atom in value)
 
 
 def _bound_by(frame: Frame, loop: Loop) -> set[Expr]:

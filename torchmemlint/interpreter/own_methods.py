@@ -11,6 +11,7 @@ from .attributes import answer_by_name
 from .contexts import take_work
 from .cycles import note_given_to_base
 from .descriptors import method_of
+from .followed import note_trained
 from .frames import Frame
 from .functions import call_function
 from .imagined import imagine_attribute
@@ -175,6 +176,7 @@ def made_by_base(machine: Machine, frame: Frame, obj: Obj, args: list[Value], kw
     take_work(machine, obj, args, kwargs)
     note_given_to_base(machine, frame, obj, args, kwargs, site)
     note_child(machine, frame, obj, args, kwargs, site)
+    note_trained(machine, obj, args, kwargs)
 
 
 def super_method(
