@@ -23,6 +23,8 @@ makes for itself and leaves open. And a `QThread` for each piece of work, to
 which an object is moved and which nothing tells to quit. And a timer for a long
 time that a method sets each time it runs, `self.timer = Timer(...)`, without
 cancelling the one before, which the object's end cancels the last of. And a
+timer that is a deadline for one piece of work (its function says that the time
+is over, or fails the work) and that nobody cancels when the work is done. And a
 method that starts the thread which the constructor has started, `reset()`,
 without telling that one to stop.
 
@@ -51,6 +53,8 @@ process was left).
 - The worker is started once for the whole process, as a daemon; or who starts
   it waits for it.
 - The processes are terminated.
+- The timer is to do something later, whatever comes of the work; or its time is
+  known to be short.
 - The thread is given what it needs, `args=(self.queue,)`, or a weak reference.
 - A prefetcher is closed, used by `with`, or read to its end; a generator ends
   its thread in a `finally`.
@@ -76,6 +80,7 @@ from ...facts.model import CALLS_PER_STATEMENT, Site
 from ...finding import Confidence, Retains
 from ...lexical.blocked import blocked_producers, unended_iterators
 from ...lexical.endless import endless
+from ...lexical.left_deadlines import left_deadlines
 from ...lexical.left_running import LeftRunning, left_threads
 from ...lexical.nested import left_inside
 from ...lexical.piled_timers import piled_timers
@@ -209,6 +214,7 @@ def check(evidence: Evidence) -> Iterator[Report]:
             holder="the running thread",
             release=f"`self.{timer.attribute}.cancel()` before the next one is set",
         )
+    yield from _deadlines(evidence)
     for undying in kept_by_own_thread(evidence.program):
         if undying.site in said:
             continue
@@ -328,3 +334,19 @@ def check(evidence: Evidence) -> Iterator[Report]:
 
 def _kept_by(left: LeftRunning) -> str:
     return f"the {left.cls} with all that it has" if left.whole else "its queue, with what it was given"
+
+
+def _deadlines(evidence: Evidence) -> Iterator[Report]:
+    for left in left_deadlines(evidence.program):
+        what, holder = ("its thread", "the running thread") if left.thread else ("its handle", "the event loop")
+        yield Report(
+            site=left.site,
+            message=(
+                f"nobody cancels this timer when the work is done: {what} stays until the time is over, with the "
+                f"`{left.kept}` that `{left.function}` refers to, one for each call; cancel it in a `finally`"
+            ),
+            confidence=Confidence.MEDIUM,
+            value=f"{what}, with what its function refers to",
+            holder=holder,
+            release="`timer.cancel()` as soon as the work is done, whatever comes of it",
+        )
