@@ -115,6 +115,49 @@ GUILTY = {
         def main():
             return [use(get(name)) for name in ("a", "b")]
         """,
+    "emptied only when the next one is there": """
+        class Switch:
+            def __init__(self, name):
+                self.name, self.model = name, load(name)
+
+            def to(self, name):
+                if name != self.name:
+                    self.model = load(name)  # TML604
+                    self.name = name
+                    gc.collect()
+                    torch.cuda.empty_cache()
+                return use(self.model)
+
+        def main():
+            Switch("a").to("b")
+        """,
+    "made by a method, emptied below an early return": """
+        class Manager:
+            def __init__(self, name):
+                self.name = name
+                self.model = self.build(name)
+
+            def build(self, name):
+                return load(name).eval()
+
+            def flush(self):
+                gc.collect()
+                if torch.cuda.is_available():
+                    torch.cuda.empty_cache()
+
+            def switch(self, name):
+                if name == self.name:
+                    return
+                model = self.build(name)  # TML604
+                self.model = model
+                self.name = name
+                self.flush()
+
+        def main():
+            manager = Manager("a")
+            manager.switch("b")
+            return use(manager.model)
+        """,
 }
 
 INNOCENT = {
@@ -170,21 +213,55 @@ INNOCENT = {
         def main():
             return Lazy().answer()
         """,
-    "emptied when the next one is there": """
+    "the one before goes on when the next one fails": """
         class Switch:
             def __init__(self, name):
                 self.name, self.model = name, load(name)
 
             def to(self, name):
                 if name != self.name:
+                    try:
+                        model = load(name)
+                    except OSError:
+                        return False
+                    self.model = model
+                    self.name = name
+                    gc.collect()
+                    torch.cuda.empty_cache()
+                return True
+
+        def main():
+            Switch("a").to("b")
+        """,
+    "let go of first, emptied last": """
+        class Switch:
+            def __init__(self, name):
+                self.name, self.model = name, load(name)
+
+            def to(self, name):
+                if name != self.name:
+                    del self.model
                     self.model = load(name)
                     self.name = name
                     gc.collect()
                     torch.cuda.empty_cache()
-                return use(self.model)
 
         def main():
             Switch("a").to("b")
+        """,
+    "made once, then used, then emptied": """
+        class Runner:
+            def __init__(self):
+                self.model = None
+
+            def run(self):
+                self.model = load("a")
+                found = use(self.model)
+                torch.cuda.empty_cache()
+                return found
+
+        def main():
+            return Runner().run()
         """,
     "moved to the host before": """
         class Switch:

@@ -1,7 +1,8 @@
 """A model that another one is to replace, while the cache is emptied: it goes only when the next one is there.
 
 `if name != self.name: gc.collect(); torch.cuda.empty_cache(); self.model = load(name)`: what was to be freed is the old
-model, which `self.model` has until the assignment. Both are there while the new one is loaded.
+model, which `self.model` has until the assignment. Both are there while the new one is loaded. So they are where the
+cache is emptied below, when the old one is gone.
 """
 
 from __future__ import annotations
@@ -28,9 +29,10 @@ _MAKES = ("load", "build", "create", "make", "from_pretrained", "init")
 
 
 class Replaced(NamedTuple):
-    site: Site  # where the cache is emptied
+    site: Site  # where the cache is emptied; where the next one is made, if it is emptied only after that
     holder: str  # `self.model`
     bound: Site  # where it gets the next one
+    late: Site | None = None  # where the cache is emptied after that
 
 
 class _Emptying(NamedTuple):
@@ -39,25 +41,39 @@ class _Emptying(NamedTuple):
 
 
 def replaced_models(machine: Machine, program: Program) -> Iterator[Replaced]:
-    """Models of attributes and globals that a function replaces, after it has emptied the cache for the next one."""
+    """Models of attributes and globals that a function replaces, with the cache emptied for the next one, or later."""
     if not program.empties:
         return
     said = set[Site]()
     for place in program.places:
         if place.facts.name in _FIRST or _runs_at_first(program, place):
             continue
-        emptying = _emptied_first(program, place)
-        if emptying is None or emptying.site in said:
+        emptying, late = _emptied_first(program, place), _emptied_last(program, place)
+        if emptying is not None and emptying.site in said:
             continue
-        for statement, conditions in with_conditions(place.facts.body):
-            holder = _holder(program, place, statement, emptying)
-            if not holder or not (_is_loaded(program, statement[3]) or _has_model(machine, place, holder)):
-                continue
-            if _is_there(place, holder, conditions, emptying):
-                if not _goes_before(program, place, holder):
-                    said.add(emptying.site)
-                    yield Replaced(emptying.site, holder, statement[1])
-                break
+        for old in _replaced(machine, program, place, emptying, late):
+            said.add(old.site)
+            yield old
+
+
+def _replaced(
+    machine: Machine, program: Program, place: Place, emptying: _Emptying | None, late: Site | None
+) -> Iterator[Replaced]:
+    """The first model that a function replaces, if it does so without letting go of it."""
+    for statement, conditions in with_conditions(place.facts.body):
+        at = statement[1]
+        first = emptying if emptying is not None and at >= emptying.at else None
+        if statement[0] != m.ASSIGN or (first is None and (late is None or at > late)):
+            continue
+        site = _made_at(program, place, statement) if first is None else first.site
+        after = at if first is None else first.at
+        holder = _holder(program, place, statement, 0 if first is None else after)
+        if not holder or site is None or not (_is_loaded(program, statement[3]) or _has_model(machine, place, holder)):
+            continue
+        if _is_there(place, holder, conditions, after):
+            if not _goes_before(program, place, holder):
+                yield Replaced(site, holder, at, late if first is None else None)
+            return
 
 
 def _runs_at_first(program: Program, place: Place) -> bool:
@@ -84,6 +100,27 @@ def _emptied_first(program: Program, place: Place, levels: int = _LEVELS) -> _Em
             if inner is not None:
                 return _Emptying(call[1], call[1] if _serves_many(program, other) else inner)
     return None
+
+
+def _emptied_last(program: Program, place: Place) -> Site | None:
+    """Where a function empties the cache for the last time, itself or by one of the file."""
+    return max((call[1] for call in calls(place.facts.body) if _lets_go(program, place, call)), default=None)
+
+
+def _lets_go(program: Program, place: Place, call: Expr) -> bool:
+    inner = (_emptied_by(program, other, 0) for other in _called(program, place, call))
+    return empties(program, call) or any(site is not None for site in inner)
+
+
+def _made_at(program: Program, place: Place, statement: Stmt) -> Site | None:
+    """Where something new is made for a statement, not in a `try`: where that fails, the one before goes on serving."""
+    value = _value(place, statement, 0)
+    if value[0] != m.CALL or not _is_made(program, value):
+        return None
+    made: Site = value[1]
+    tries = (one for one in statements(place.facts.body) if one[0] == m.TRY and one[3])
+    tried = {m.statement_of(inner[1]) for one in tries for inner in statements(one[2])}
+    return None if m.statement_of(made) in tried else made
 
 
 def _serves_many(program: Program, helper: Place) -> bool:
@@ -118,19 +155,25 @@ def _is_made(program: Program, call: Expr) -> bool:
     return named or is_work(program, call) or program.dotted(call[2]) in LOADS_A_MODEL
 
 
-def _holder(program: Program, place: Place, statement: Stmt, emptying: _Emptying) -> str:
-    """The attribute or global that gets something new after the cache is emptied: `self.model = load(name)`, or the
-    local that it was made as."""
-    if statement[0] != m.ASSIGN or statement[1] < emptying.at:
-        return ""
-    value = statement[3]
-    if value[0] == m.NAME:
-        bound = (one for one in statements(place.facts.body) if one[1] < statement[1] and value in targets(one))
-        last = next(reversed([*bound]), None)
-        value = last[3] if last is not None and last[0] == m.ASSIGN and last[1] >= emptying.at & ~255 else (m.TEXT,)
-    if value[0] != m.CALL:
+def _holder(program: Program, place: Place, statement: Stmt, after: Site) -> str:
+    """The attribute or global that gets something new below: `self.model = load(name)`, or the local that it was made
+    as."""
+    if _value(place, statement, after)[0] != m.CALL:
         return ""
     return next((text(target) for target in targets(statement) if _is_wide(program, place, target)), "")
+
+
+def _value(place: Place, statement: Stmt, after: Site) -> Expr:
+    """What an assignment gives: the call that its local was bound to, if that comes after this place."""
+    value: Expr = statement[3]
+    if value[0] != m.NAME:
+        return value
+    bound = (one for one in statements(place.facts.body) if one[1] < statement[1] and value in targets(one))
+    last = next(reversed([*bound]), None)
+    if last is None or last[0] != m.ASSIGN or last[1] < after & ~255:
+        return (m.TEXT,)
+    given: Expr = last[3]
+    return given
 
 
 def _is_wide(program: Program, place: Place, expr: Expr) -> bool:
@@ -188,7 +231,7 @@ def _variables(record: object) -> dict[str, Value]:
     return record.fields if type(record) is Obj else {}
 
 
-def _is_there(place: Place, holder: str, conditions: tuple[tuple[Expr, bool], ...], emptying: _Emptying) -> bool:
+def _is_there(place: Place, holder: str, conditions: tuple[tuple[Expr, bool], ...], after: Site) -> bool:
     """Whether a function is meant to replace what is there: it asks whether another one is wanted than is there, or
     has just let go of other things for it."""
     asked = False
@@ -201,7 +244,7 @@ def _is_there(place: Place, holder: str, conditions: tuple[tuple[Expr, bool], ..
             asked = (
                 asked or _compares(place, part, holder.rpartition(".")[0]) or (sure and holds and text(part) == holder)
             )
-    before = (one for one in statements(place.facts.body) if one[1] < emptying.at)
+    before = (one for one in statements(place.facts.body) if one[1] < after)
     return asked or any(name.startswith("self.") for one in before for name in given_up(one))
 
 

@@ -1,25 +1,25 @@
 """The cache is emptied while something still holds what was to be freed.
 
 ## What it does
-Reports a clean-up that deletes a model and empties the cache while an
-optimizer made from the model's parameters, a scheduler made around that, or an
-object that the model was given to, is still bound beside it, not used again or
-for nothing that would read the model; an `empty_cache()` that comes before the
+Reports a clean-up that deletes a model and empties the cache while an optimizer
+made from the model's parameters, a scheduler made around that, or an object
+that the model was given to, is still bound beside it, not used again or for
+nothing that would read the model; an `empty_cache()` that comes before the
 `del` of the same clean-up, or before its last step, which takes a model out of
 an attribute or a table; and one in a function that has still bound what a model
 computed, or an array of CuPy, does not use it again, and goes on to do more
 work; or a round's model, or what has it, while the next round of the loop makes
 its own; or the model of an attribute, which is bound to the next one only
-below. And `del encoders` of a list whose models still have names of their own,
-which nothing needs in this case. An `empty_cache()` in
-an `except` clause, where the next round of the loop tries again: the traceback
-still holds the frames of the failed attempt. And a model that an attribute lets
-go of, where another attribute of the object holds it too, or replaces, where a
-whole beside it was made with the one before; or a global, where
-another global of its module is an object that has it. And an attribute that a
-run sets as it sets others, where the teardown at its end lets go of those,
-empties the cache, and forgets this one; or that `load()` sets, and `unload()`
-forgets in the same way. And a model that `setup()` makes, where
+below, or above, so that both are there while it is made. And `del encoders` of
+a list whose models still have names of their own, which nothing needs in this
+case. An `empty_cache()` in an `except` clause, where the next round of the loop
+tries again: the traceback still holds the frames of the failed attempt. And a
+model that an attribute lets go of, where another attribute of the object holds
+it too, or replaces, where a whole beside it was made with the one before; or a
+global, where another global of its module is an object that has it. And an
+attribute that a run sets as it sets others, where the teardown at its end lets
+go of those, empties the cache, and forgets this one; or that `load()` sets, and
+`unload()` forgets in the same way. And a model that `setup()` makes, where
 `teardown()` empties the cache and lets go of nothing at all; or an object of
 which `cleanup()` takes one part out, and leaves its attribute with the rest.
 And a table of models that is cleared, where an attribute still has what was
@@ -256,7 +256,21 @@ def check(evidence: Evidence) -> Iterator[Report]:
             related=((left_over.gone, "only this part goes"),),
         )
     for old in replaced_models(evidence.machine, evidence.program):
-        if old.site not in reported:
+        if old.late is not None:
+            yield Report(
+                site=old.site,
+                message=(
+                    f"the next model is made while `{old.holder}` still has the one before: both are there until it is "
+                    "bound, and emptying the cache afterwards is too late for that; let go of it first"
+                ),
+                confidence=Confidence.MEDIUM,
+                retains=Retains.PEAK,
+                value="the parameters of the model before",
+                holder=old.holder,
+                release=f"`{old.holder} = None` and `empty_cache()` before the next one is made",
+                related=((old.late, "emptied only here"),),
+            )
+        elif old.site not in reported:
             yield Report(
                 site=old.site,
                 message=(
