@@ -10,7 +10,7 @@ from ..facts.answering import answers_requests
 from ..facts.guarded import callers
 from ..facts.model import Expr, Site, Stmt, statement_of
 from ..facts.served import answers
-from ..facts.walk import blocks, call_at, calls, calls_of, last_name, loops, statements
+from ..facts.walk import blocks, calls, calls_of, last_name, loops, statements
 from ..interpreter.frames import Frame, Loop
 from ..interpreter.gradient_hooks import BACKWARD
 from ..interpreter.keys import FRESH
@@ -248,22 +248,6 @@ def is_called_back(program: Program, name: str) -> bool:
 
 def _takes_callbacks(name: str) -> bool:
     return name in _TAKES_CALLBACKS or (name.startswith("register_") and name.endswith("hook"))
-
-
-def works_on(store: Store) -> bool:
-    """Whether the function whose loop fills a place has more work for its object when the loop is over, in another one:
-    `for batch in train: module.training_step(batch)`, `for batch in test: module.test_step(batch)`."""
-    frame = store.frame
-    while frame.caller is not None:
-        body, site = frame.caller.facts.body, frame.call_site
-        call = call_at(body, site)
-        owner = call[2][1] if call is not None and call[2][0] == m.ATTR else None
-        around = [one for one in statements(body) if one[0] == m.FOR and call_at(one[4], site) is not None]
-        if owner is not None and around:
-            rest = (one for one in statements(body) if one[0] == m.FOR and one[1] > site and one not in around)
-            return any(other[2][:2] == (m.ATTR, owner) for one in rest for other in calls(one[4]))
-        frame = frame.caller
-    return False
 
 
 def is_being_made(store: Store) -> bool:

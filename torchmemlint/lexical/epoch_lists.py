@@ -119,12 +119,12 @@ def _judge(
 ) -> EpochList | None:
     """What becomes of a list that one method empties at the beginning."""
     begins = releases.of(attribute, cls.name) - _FIRST
-    ends = [name for name in methods if _ends(name) and _reads(methods[name], attribute)]
+    ends = [name for name in methods if _ends(name) and reads(methods[name], attribute)]
     if not begins or not begins <= first or len(ends) != 1:
         return None
     end, begin = methods[ends[0]], min(begins)
     others = methods.keys() - begins - _FIRST - {end.name}
-    if any(_reads(methods[name], attribute) for name in others) or _is_read_outside(facts, cls, attribute):
+    if any(reads(methods[name], attribute) for name in others) or _is_read_outside(facts, cls, attribute):
         return None
     hook, used = _handed_to_hook(end, attribute)
     used = used or _gone_over(end, attribute)
@@ -154,7 +154,8 @@ def _fills(function: FunctionFacts, attribute: str) -> Iterator[tuple[Site, Expr
                 yield call[1], call[3][0]
 
 
-def _reads(function: FunctionFacts, attribute: str) -> bool:
+def reads(function: FunctionFacts, attribute: str) -> bool:
+    """Whether a method reads an attribute of its object, for more than to fill it, to empty it or to count."""
     return any(any(_read_in(head, (m.ATTR, _SELF, attribute))) for _, head in _read_heads(function))
 
 

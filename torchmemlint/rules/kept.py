@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from ..evidence.endless_workers import has_an_endless_thread
 from ..evidence.indexes import is_an_index, is_read_whole
 from ..evidence.kept import kept_in_containers
+from ..evidence.later_work import works_on
 from ..evidence.learned_from import is_learned_from
 from ..evidence.let_go import emptied, gives_up_its_models, made_at, only_moves_its_own
 from ..evidence.memo import keys_asked, looks_up
@@ -175,7 +176,8 @@ def _weight(evidence: Evidence, retention: Retention) -> int:
         elif trained and not is_read_whole(store, last_part(retention.holder.text)):
             weight, outside = min(weight, 2), trained  # what a training of its own leaves round by round
         elif retention.passed is None:  # one call fills it: its results
-            return min(weight, 2) if is_unread(evidence.machine, evidence.program, retention) else 0
+            left = works_on(retention) or is_unread(evidence.machine, evidence.program, retention)
+            return min(weight, 2) if left else 0
     updated = isinstance(store.owner, Obj) and store.owner.kind == "dict" and retention.how == "grow"
     if updated and not _lengthens_an_entry(store):
         weight = min(weight, 1)  # `d.update(...)`: mostly the same keys again

@@ -7,7 +7,8 @@ import re
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from ..evidence.occasions import is_behind_its_flag, is_for_constructors, works_on
+from ..evidence.later_work import works_on
+from ..evidence.occasions import is_behind_its_flag, is_for_constructors
 from ..evidence.places import is_pass, last_part
 from ..evidence.switched_off import is_switched_off, may_be_detached
 from ..facts import model as m
@@ -383,7 +384,7 @@ def _goes_with_its_variable(retention: Retention) -> bool:
     root = list(owner.holders)[-1] if isinstance(owner, Obj) else owner
     if not isinstance(root, Frame) or root.function is None or retention.holder.kind != "attribute":
         return False
-    if works_on(retention.store_event):
+    if works_on(retention):
         return False
     return sum(loop.kind in ("loop", "items") for loop in retention.store_event.loops) <= 1
 

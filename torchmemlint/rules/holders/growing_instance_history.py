@@ -22,7 +22,10 @@ has the answer takes it out, or only `__exit__`, after a check in `__enter__`;
 or that is told of the end of a request after the last `yield`, or by a `try`
 whose `except` clause goes on without it. And a list that lets one entry go
 after a loop that has added several, `if len(self.rows) > self.limit:
-self.rows.pop(0)`, with `if` and not `while`.
+self.rows.pop(0)`, with `if` and not `while`. And a list that one loop over a
+loader fills and a method uses up, `torch.cat(self.features)`, while another
+loop goes on with the object, where nothing that it calls, and nothing after it,
+reads the list.
 
 ## Why it retains
 The object owns the list and the list owns every tensor, until the object goes.
