@@ -20,6 +20,9 @@ from ..lexical.once import is_repeated
 from .let_go import measured
 from .places import describe
 
+_THREADS = frozenset(("Thread",))
+_POOLS = frozenset(("ThreadPoolExecutor", "ThreadPool"))
+
 
 class Own(NamedTuple):
     """A container of a thread's own that gains something heavy with each task."""
@@ -123,21 +126,33 @@ def is_thread_local(owner: Obj | Frame) -> bool:
 
 
 def one_for_each(program: Program) -> bool:
-    """Whether the file starts a thread for each request or task: by a threading server, or in a loop without end."""
+    """Whether the file starts a thread, or a pool of them, for each request or task: by a threading server, in a loop
+    without end, or in one that waits for those of a round before the next."""
     if any(last_name(base).startswith("Threading") for cls in program.facts.classes for base in cls.bases):
         return True
     if any(name.startswith("Threading") for name in program.called):
         return True
-    for place in program.places if "Thread" in program.called else ():
-        if "Thread" not in place.facts.calls:
+    kinds = _THREADS | {cls.name for cls in program.facts.classes if "Thread" in map(last_name, cls.bases)}
+    for place in program.places if not program.called.isdisjoint(kinds | _POOLS) else ():
+        if kinds.isdisjoint(place.facts.calls) and _POOLS.isdisjoint(place.facts.calls):
             continue
         for loop, inside in loops(place.facts.body):
-            made = [call for one in inside for call in calls_of(one) if last_name(call[2]) == "Thread"]
-            if made and (loop[0] == m.WHILE or kind_of_key((), loop[2]) == FRESH):
+            made = {last_name(call[2]) for one in inside for call in calls_of(one)} & (kinds | _POOLS)
+            if made & _POOLS or (made and (loop[0] == m.WHILE or kind_of_key((), loop[2]) == FRESH)):
                 return True  # `for request in requests: Thread(target=handle, args=(request,)).start()`
+            if made and any(_waits(call) for one in inside for call in calls_of(one)):
+                return True  # `for step in range(n): job = Job(step); job.start(); job.join()`
         if place.facts.name != "__init__" and is_repeated(program, place):
             return True
     return False
+
+
+def _waits(call: Expr) -> bool:
+    """`thread.join()`, `thread.join(5)`; not `", ".join(names)`."""
+    seconds = len(call[3]) == 1 and (
+        call[3][0] == (m.TEXT,) or (call[3][0][0] == m.CONST and type(call[3][0][1]) is int)
+    )
+    return bool(call[2][0] == m.ATTR and call[2][2] == "join" and (not call[3] or seconds))
 
 
 def _empties(reset: Reset, owner: Obj) -> bool:

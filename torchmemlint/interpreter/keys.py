@@ -72,7 +72,7 @@ def kind_of_key(value: Value, expr: Expr, frame: Frame | None = None) -> str:
             break
         expr, frame = given, frame.caller
     body = () if frame is None else frame.facts.body
-    thread = _of_thread(expr, body)
+    thread = _of_thread(expr, frame) if frame is not None else _named_thread(expr)
     if thread:
         return thread
     expr = _assigned(expr, body)
@@ -244,14 +244,34 @@ def _is_of_a_batch(name: Expr, body: tuple[Stmt, ...]) -> bool:
     return False
 
 
+_HANDED = 6
 _THREADS = ("current_thread", "currentThread", "get_ident", "get_native_id")
 
 
-def _of_thread(expr: Expr, body: tuple[Stmt, ...]) -> str:
-    """What sort of key a thread's name or number is; "" for other keys. `get_ident()` is given out again."""
-    if expr[0] == m.NAME and body:
-        found = [s[3] for s in statements(body) if s[0] == m.ASSIGN and s[2] == (expr,)]
-        expr = found[0] if len(found) == 1 else expr
+def _of_thread(expr: Expr, frame: Frame) -> str:
+    """What sort of key a thread's name or number is, where it was asked for: here, by the caller that hands it over, or
+    in a function of the file; "" for other keys."""
+    current: Frame | None = frame
+    for _ in range(_HANDED):
+        if current is None or expr[0] != m.NAME:
+            break
+        found = [s[3] for s in statements(current.facts.body) if s[0] == m.ASSIGN and expr in s[2]]
+        given = argument(current, expr[1]) if not found else None
+        if len(found) == 1:
+            expr = found[0]
+        elif given is not None:
+            expr, current = given, current.caller
+        else:
+            break
+    if expr[0] == m.CALL and not expr[3] and not expr[4]:
+        asked = [one for one in frame.unit.facts.functions if one.name == last_name(expr[2]) and len(one.body) == 1]
+        back = [one.body[0][2] for one in asked if one.body[0][0] == m.RETURN and one.body[0][2] is not None]
+        expr = back[0] if len(back) == 1 else expr
+    return _named_thread(expr)
+
+
+def _named_thread(expr: Expr) -> str:
+    """`current_thread()`, `current_thread().name`; `get_ident()` is given out again."""
     attribute = expr[2] if expr[0] == m.ATTR else ""
     call = expr[1] if expr[0] == m.ATTR else expr
     name = call[2][-1] if call[0] == m.CALL and call[2][0] in (m.NAME, m.ATTR) else ""
