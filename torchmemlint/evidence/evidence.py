@@ -26,6 +26,7 @@ from .guarded_elsewhere import Unguarded, guarded_elsewhere
 from .handed_over import Handed, handed_over, shares_by_name
 from .joined import Reaching, joined
 from .kept_errors import kept_errors
+from .kept_frames import KeptFrames, kept_frames
 from .last_passes import is_certainly_last
 from .lifetimes import Lifetimes
 from .listeners import Listening, kept_as_listeners
@@ -284,6 +285,10 @@ class Evidence:
     def kept_errors(self) -> Iterator[tuple[Kept, bool]]:
         """Caught exceptions that a container gains, as the run shows them, and whether their frames have tensors."""
         return kept_errors(self.machine, self._lifetimes)
+
+    def kept_frames(self) -> list[KeptFrames]:
+        """Frames of running functions that a container gains."""
+        return kept_frames(self.machine, self._lifetimes)
 
     # -- modules that record ----------------------------------------------------------------------
 

@@ -27,6 +27,8 @@ def kept_errors(machine: Machine, lifetimes: Lifetimes) -> Iterator[tuple[Kept, 
     """Those that a place gains in round after round, and whether the frames are seen to have tensors."""
     said = set[Site]()
     for store, caught in machine.errors:
+        if caught.tried in machine.frames_asked_for:
+            continue
         site = _own_line(machine, store, caught)
         if site is None or site in said:
             continue
@@ -34,7 +36,7 @@ def kept_errors(machine: Machine, lifetimes: Lifetimes) -> Iterator[tuple[Kept, 
             continue
         clauses = [body for _, _, body in machine.tried[caught.tried][3]]
         holder = holder_of(machine, store)
-        growing = [] if _thins_out(store) else _growing(store, holder.kind == "local")
+        growing = [] if _thins_out(store) else growing_by_errors(store, holder.kind == "local")
         if not growing or any(_lets_go(caught.frame, body) for body in clauses):
             continue
         if any(lifetimes.covered(store, loop, graph=False) for loop in growing):
@@ -71,7 +73,7 @@ def _lets_go(frame: Frame, body: tuple[Stmt, ...]) -> bool:
     return lets_go(body) or any(map(lets_go, helpers))
 
 
-def _growing(store: Store, local: bool) -> list[Loop]:
+def growing_by_errors(store: Store, local: bool) -> list[Loop]:
     """The loops each of whose rounds leaves one more: in a container that is older, or on an object of its own that one
     holds."""
     in_place = store.how in ("grow", "keyed") or (isinstance(store.owner, Obj) and _is_one_of_many(store.owner))

@@ -60,7 +60,7 @@ from .written_parts import part_set_later, written_part
 _WEIGHTS = ("weight", "bias")
 _OF_NUMBERS = ("tensor", "as_tensor", "array", "asarray")
 _NEAR = 30  # steps of a derivation that are gone back
-_WITH_FRAMES = ("__traceback__", "__cause__", "__context__")  # of an exception
+_WITH_FRAMES = ("__traceback__", "__cause__", "__context__", "tb_frame", "frame", "f_back")  # of an exception or frame
 _BASES = (dict, OrderedDict, UserDict, defaultdict, list)
 _METHODS = {f"{one.__module__}.{one.__name__}": frozenset(dir(one)) for one in _BASES}
 _NO_LAYERS = knowledge.MODULE_CONTAINERS | {"Module"}

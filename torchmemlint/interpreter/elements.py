@@ -39,6 +39,7 @@ from .values import (
     SERIES,
     UNKNOWN,
     Bound,
+    Caught,
     Class,
     Const,
     External,
@@ -137,6 +138,8 @@ def _item_of(machine: Machine, frame: Frame, atom: Any, index_expr: Expr, index:
         return (atom._replace(node=machine.derivation.node((atom.node,))),)
     if type(atom) is Class:
         return (atom,)  # Generic[T]
+    if type(atom) is Caught:
+        return (atom,) if constant(index) == 0 else LIGHT  # `inspect.stack()[1][0]`; what follows tells where it is
     if type(atom) is External:
         return UNKNOWN
     if type(atom) is Obj:

@@ -126,6 +126,7 @@ class Machine:
         self.inner_runs: list[tuple[Obj, int]] = []  # of modules, in passes of others or of their own: and their nodes
         self.plain: list[Plain] = []
         self.tried: dict[Site, Stmt] = {}  # each `try` of which a clause has named what it caught
+        self.frames_asked_for: set[Site] = set()  # where frames were, by `inspect.stack()`: as if they were caught
         self.errors: list[tuple[Store, Caught]] = []  # where such an exception was put
         self.log_handlers: dict[Obj, None] = {}  # those of the project that a logger was given
         self.innocent: set[Site] = set()

@@ -16,6 +16,7 @@ from .folds import fold
 from .frames import Frame
 from .machine import Machine
 from .own_operators import by_own_operator
+from .stack_frames import STACK_FRAMES
 from .stores import renew, settle
 from .tensors import arithmetic, note_terms
 from .threads import THREADS
@@ -418,4 +419,5 @@ SPECIAL: dict[str, Callable[[Machine, Frame, list[Value], Kwargs, Site], Value]]
     "asyncio.Queue": _queue,
     "asyncio.LifoQueue": _queue,
     **THREADS,
+    **STACK_FRAMES,
 }

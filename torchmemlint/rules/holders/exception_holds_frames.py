@@ -23,7 +23,8 @@ a module or a class, in a table or as a default argument, and that is raised as
 it is from where tensors are at hand; or one that a function makes, puts away,
 by itself or bound by `functools.partial`, and that is raised. So is a handler
 of a logger that keeps the records, `exc_info` and all, or the last hundreds of
-them.
+them. Fourth, a list that gains frames of running functions, as of
+`inspect.stack()[1]`, of which some have tensors.
 
 ## Why it retains
 An exception refers to its traceback, the traceback to every frame between the
@@ -43,6 +44,7 @@ is stored.
 - The second attempt runs on the CPU, or is a tensor's own method: no Python
   frame of the failed attempt is there.
 - The message is kept, `str(error)`, and not the exception.
+- What tells where a frame is, `frame.f_lineno`, `traceback.extract_stack()`.
 - The class is a constant, and each `raise` makes an object of it.
 - The record with the exception is sent, pickled or logged, and not kept.
 
@@ -54,7 +56,8 @@ Set a flag in the clause and retry below it. Store
 - PyTorch documentation, "Frequently Asked Questions": "My out of memory
   exception handler can't allocate memory".
 - Python documentation, `traceback.clear_frames`; "The raise statement":
-  a raise adds to the traceback that the object has.
+  a raise adds to the traceback that the object has; `inspect`, "The Interpreter
+  Stack": what it does to keep references to frame objects.
 - Bytes per failed attempt: measured by this rule's fixtures.
 """
 
@@ -65,6 +68,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from ...evidence.kept_errors import goes_with_its_object
+from ...evidence.kept_frames import KeptFrames
 from ...evidence.places import last_part
 from ...facts import knowledge
 from ...facts.model import ASSIGN, ATTR, NAME, TRIES, FileFacts, Site, file_of, statement_of
@@ -106,6 +110,7 @@ def check(evidence: Evidence) -> Iterator[Report]:
     yield from map(_raised_as_it_is, shared)
     yield from (_kept_and_raised(one) for one in made_kept_and_raised(evidence.program) if not _let_go(evidence, one))
     yield from map(_kept_by_a_handler, kept_records(evidence.program))
+    yield from map(_frames_as_such, evidence.kept_frames())
     facts = evidence.facts
     leaves = any("__exit__" in cls.methods or "__aexit__" in cls.methods for cls in facts.classes)
     tried = any(function.flags & TRIES for function in facts.functions) or evidence.brings_errors
@@ -242,6 +247,22 @@ def _kept_and_raised(kept: KeptError) -> Report:
         release="keep what the exception is made from, and make it where it is raised",
         retains=Retains.GROWING if kept.again else Retains.HELD,
         related=((kept.raised, "raised here"),),
+    )
+
+
+def _frames_as_such(kept: KeptFrames) -> Report:
+    return Report(
+        site=kept.site,
+        message=(
+            f"`{kept.holder}` keeps the frames of its callers, and each the locals of a call that is over, with their "
+            "tensors; keep `traceback.extract_stack()` instead"
+        ),
+        confidence=Confidence.MEDIUM,
+        value="the frames of running functions",
+        holder=kept.holder,
+        release="keep the file, the line and the name: `traceback.extract_stack(limit=3)`",
+        retains=Retains.GROWING,
+        related=() if kept.asked == kept.site else ((kept.asked, "asked for here"),),
     )
 
 
