@@ -13,10 +13,10 @@ from typing import NamedTuple
 from ..facts import model as m
 from ..facts.emptying import BOUND, emptyings
 from ..facts.model import Expr, FileFacts, FunctionFacts, Site
-from ..facts.program import targets, text
+from ..facts.program import keyword, targets, text
 from ..facts.walk import calls, in_loops, last_name, nodes, statements, with_tests
 
-_HOOKS = "saved_tensors_hooks"
+HOOKS = "saved_tensors_hooks"
 
 
 class Packed(NamedTuple):
@@ -27,13 +27,13 @@ class Packed(NamedTuple):
 
 def never_unpacked(facts: FileFacts) -> Iterator[Packed]:
     """The tables of objects that keep what was packed, where nothing empties them for the next step."""
-    own = {i for i, cls in enumerate(facts.classes) if any(last_name(base) == _HOOKS for base in cls.bases)}
-    if not own and not any(_HOOKS in function.calls for function in facts.functions):
+    own = {i for i, cls in enumerate(facts.classes) if any(last_name(base) == HOOKS for base in cls.bases)}
+    if not own and not any(HOOKS in function.calls for function in facts.functions):
         return
-    all_run_back = _differentiates_all(facts, {_HOOKS, *(facts.classes[i].name for i in own)})
+    all_run_back = _differentiates_all(facts, {HOOKS, *(facts.classes[i].name for i in own)})
     for function in facts.functions:
         said: set[str] = set()
-        for pack in _packs(facts, function, function.owner in own):
+        for pack in packs(facts, function, function.owner in own):
             makers = _makers(facts, function, pack)
             for site, table in _filled(pack, _globals(facts)):
                 if table in said or _is_emptied(facts, makers, pack, table):
@@ -103,19 +103,21 @@ def _sizes(test: Expr) -> Iterator[Expr]:
     return (part for part in nodes(test) if part[0] == m.CALL and part[2] == (m.NAME, "len") and len(part[3]) == 1)
 
 
-def _packs(facts: FileFacts, function: FunctionFacts, derives: bool) -> Iterator[FunctionFacts]:
+def packs(facts: FileFacts, function: FunctionFacts, derives: bool) -> Iterator[FunctionFacts]:
     """The pack hooks that a function sets: its own inner ones, those of the module, methods of its object or of another
     one that no round of a loop makes."""
     for call in calls(function.body):
         base = derives and call[2][0] == m.ATTR and call[2][2] == "__init__"
-        if not (base or last_name(call[2]) == _HOOKS) or len(call[3]) < 2:
+        pack, unpacked = keyword(call, "pack_hook", 0), keyword(call, "unpack_hook", 1)
+        if not (base or last_name(call[2]) == HOOKS) or pack is None or unpacked is None:
             continue
-        pack, unpack = call[3][0], last_name(call[3][1])
-        name = last_name(pack)
+        name, unpack = last_name(pack), last_name(unpacked)
+        if pack[0] == m.LAMBDA:
+            yield facts.functions[pack[1]]
         if pack[0] == m.NAME:
             beside = [facts.functions[index] for index in function.inner] or facts.functions[1:]
             yield from (one for one in beside if one.name == name and one.owner < 0)
-        if pack[0] == m.NAME or pack[1] == (m.NAME, "self"):
+        if pack[0] == m.NAME or (pack[0] == m.ATTR and pack[1] == (m.NAME, "self")):
             methods = facts.classes[function.owner].methods if function.owner >= 0 else {}
             if name in methods and not (pack[0] == m.NAME and function.inner):
                 yield facts.functions[methods[name]]

@@ -17,7 +17,9 @@ their class keeps models, batches or results: `self.handlers.append((f, self))`.
 So is a part that knows its whole, `self.store = Store(self)`, a node of a tree
 with its parent, where no method of the part lets go of that again.
 And `ddp.register_comm_hook(state, hook)` where the hook, or its state, refers
-to the wrapper, and one is made for each run.
+to the wrapper, and one is made for each run. And a pack hook of
+`saved_tensors_hooks` that gives back the tensor it is given, around a pass of
+which nothing but numbers and shapes is asked.
 
 ## Why it retains
 A bound method, or a lambda that mentions `self`, refers to the object. Kept on
@@ -29,11 +31,14 @@ run out of memory first.
 A hook in a graph is worse: the circle goes through the graph's nodes, which the
 collector does not look into. Such an object is never freed. The same is true of
 a communication hook: it belongs to the reducer of its wrapper, which is C++.
+What a pack hook gives belongs to the node that saves it, and a saved result
+refers to that node; a backward pass lets go of it, and an estimate has none.
 
 ## When it is fine
 - One object lives as long as the program: nothing is to be freed.
 - The callback is a static function, or holds a weak reference.
 - The object has nothing heavy.
+- What is packed is detached, or the graph is run backward.
 - The program runs the collector itself, `gc.collect()`, also while it has
   turned it off with `gc.disable()`: else such objects pile up. To collect once
   before that is not enough.
@@ -45,6 +50,8 @@ function of the module; pass what a recursive function needs as an argument.
 ## References
 - Python documentation, `gc`: collections start when allocations exceed
   deallocations by a threshold.
+- PyTorch documentation, `torch.autograd.graph.saved_tensors_hooks`: what the
+  pack hook returns "cannot hold a reference to the input tensor".
 - PyTorch blog, "Understanding GPU Memory 2: Finding and Removing Reference
   Cycles".
 - Bytes that wait for the collector: measured by this rule's fixtures.
@@ -60,6 +67,8 @@ from ...interpreter.cycles import cycles
 from ...lexical.collector_off import is_off
 from ...lexical.comm_hooks import own_hooks
 from ...lexical.own_registry import own_entries
+from ...lexical.packed import HOOKS
+from ...lexical.packed_as_given import PackedAsGiven, packed_as_given
 from .. import Report
 
 if TYPE_CHECKING:
@@ -108,6 +117,7 @@ def check(evidence: Evidence) -> Iterator[Report]:
             retains=Retains.GROWING if off else None,
         )
     yield from _through_the_reducer(evidence)
+    yield from map(_in_the_graph, evidence.across(packed_as_given, HOOKS))
     if not collects:
         yield from _in_their_own_registries(evidence)
 
@@ -128,6 +138,23 @@ def _through_the_reducer(evidence: Evidence) -> Iterator[Report]:
             release=f"give the hook a `weakref.ref({own.name})`, or only the parts that it needs",
             retains=Retains.GROWING,
         )
+
+
+def _in_the_graph(packed: PackedAsGiven) -> Report:
+    return Report(
+        site=packed.site,
+        message=(
+            "the pack hook gives back the tensor itself: an operation that saves its own result, as `tanh` and "
+            "`softmax` do, has a node that keeps what refers to that node, and no backward pass ends it: the graph "
+            "stays for the rest of the process, since the collector does not look into graphs; return `x.detach()`"
+        ),
+        confidence=Confidence.MEDIUM,
+        value="the graph of each pass, with what it has saved",
+        holder="its own nodes",
+        release="return `x.detach()` from the pack hook, or run the pass under `torch.no_grad()`",
+        retains=Retains.GROWING,
+        related=((packed.other, "packed here" if packed.run else "nobody differentiates this pass"),),
+    )
 
 
 def _in_their_own_registries(evidence: Evidence) -> Iterator[Report]:
