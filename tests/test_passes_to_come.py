@@ -53,6 +53,13 @@ def test_of_one_step(change: dict[str, str]) -> None:
     check(STAGE.format(**PLAIN | change))
 
 
+def test_of_a_module() -> None:
+    module = STAGE.replace("class Section:", "class Section(nn.Module):")
+    module = module.replace("self.net = Net()", "super().__init__(); self.net = Net()")
+    check(module.format(**PLAIN))
+    check(module.format(**PLAIN | {"anew": "outs = []; y = 0", "after": EACH.replace("outs)", "[*outs])")}))
+
+
 @pytest.mark.parametrize(
     "change",
     [

@@ -26,6 +26,7 @@ from .entries_that_end import ends_of_entry
 from .first_times import begins_with, is_first_time, parting
 from .let_go import made_at
 from .one_for_many import one_for_many
+from .only_differentiated import only_differentiated
 from .other_keys import under_other_keys
 from .places import Holder, holder_of, last_part
 from .unreleased import methods_of
@@ -135,7 +136,7 @@ class Lifetimes:
 
     def passing_by(self, store: Store, holder: Holder) -> dict[str, PassedBy]:
         """The functions that take out of an attribute, but not all that comes there."""
-        place, few = last_part(holder.text), self._one_for_many(store)
+        place, few = last_part(holder.text), self._by_what_comes(store)
         if holder.kind not in ("attribute", "global", "class"):
             return few
         key = (_identity(store.owner), holder.text)
@@ -147,9 +148,13 @@ class Lifetimes:
             self._passing_by[key] = found
         return {**found, **few}
 
-    def _one_for_many(self, store: Store) -> dict[str, PassedBy]:
+    def _by_what_comes(self, store: Store) -> dict[str, PassedBy]:
+        """Those that let go of too few, or of none, of what this store puts there."""
         resets = [reset for owner, part in self._places(store) for reset in self._of(owner, part)]
-        return one_for_many(store, resets, last_part(holder_of(self.machine, store).text)) if resets else {}
+        if not resets:
+            return {}
+        few = one_for_many(store, resets, last_part(holder_of(self.machine, store).text))
+        return few or only_differentiated(self.machine, store, resets)
 
     def takes_others(self, store: Store) -> set[str]:
         """The functions that take out of the place, as far as the run shows, only what others have put there."""
@@ -256,7 +261,7 @@ class Lifetimes:
 
     def is_released(self, store: Store) -> bool:
         released = self.released_in(store)
-        return bool(released) and bool(released - self._one_for_many(store).keys())
+        return bool(released) and bool(released - self._by_what_comes(store).keys())
 
     def letting_go(self, store: Store, holder: Holder) -> set[str]:
         """The functions that let the place go, in the run or by their text."""

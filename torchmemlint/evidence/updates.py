@@ -131,7 +131,8 @@ def _goes_through(machine: Machine, backward: Backward, tensor: Tensor) -> bool:
     gone: set[int] = set()
     for node in backward.nodes:
         machine.derivation.spread(gone, node, backward.inputs | machine.derivation.cut)
-    return tensor.node in gone
+    names = machine.derivation.names_of(tensor.node)
+    return any(name in gone or machine.derivation.within(name) in gone for name in names)
 
 
 def has_entries(store: Store) -> bool:

@@ -50,7 +50,7 @@ def left_behind(machine: Machine, releases: Releases, store: Store, resets: Sequ
         return None
     if any(_at_the_front(reset) is not None for reset in takers) and _is_rebuilt(store, name):
         return None
-    put = _climbed(key, store.frame, frame)
+    put = climbed_to(key, store.frame, frame)
     if put is None or any(key_taken_in(reset, frame) != put for reset in takers):
         return None
     failing = {below(r.frame, r.site, frame) for r in takers if _may_raise_before(r, frame, name)}
@@ -158,7 +158,7 @@ def key_in(store: Store, outer: Frame) -> Expr | None:
     """Under which key of a table an entry is put there, or something into the entry, in the words of the outer
     function."""
     statement = _statement_at(store.frame.facts, store.site)
-    return None if statement is None else _climbed(_table_key(statement), store.frame, outer)
+    return None if statement is None else climbed_to(_table_key(statement), store.frame, outer)
 
 
 def _table_key(statement: Stmt) -> Expr | None:
@@ -180,9 +180,9 @@ def key_taken_in(reset: Reset, outer: Frame) -> Expr | None:
     """Which entry is taken out, in the words of the outer function."""
     key = _taken(_statement_at(reset.frame.facts, reset.site))
     if key is not None:
-        return _climbed(key, reset.frame, outer)
+        return climbed_to(key, reset.frame, outer)
     front = _at_the_front(reset)
-    climbed = None if front is None else _climbed(front, reset.frame, outer)
+    climbed = None if front is None else climbed_to(front, reset.frame, outer)
     return None if climbed is None else root_of(climbed)
 
 
@@ -213,7 +213,7 @@ def _is_first(expr: Expr) -> bool:
     return bool(expr[0] == m.ITEM and expr[2] == (m.CONST, 0))
 
 
-def _climbed(expr: Expr | None, inner: Frame, outer: Frame) -> Expr | None:
+def climbed_to(expr: Expr | None, inner: Frame, outer: Frame) -> Expr | None:
     """What a parameter of an inner call is in the outer function."""
     while expr is not None and inner is not outer:
         if inner.caller is None:

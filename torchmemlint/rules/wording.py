@@ -109,6 +109,7 @@ _PASSES_BY = {
     "broken off": "takes out only when it comes to its end, and nobody says so when it is broken off",
     "other key": "takes out under another key only",
     "one for many": "takes out one at a time, while several have come since",
+    "undifferentiated": "takes out only for its backward pass, and none comes with gradients off",
     "full": "takes out only while there is room in a queue, and more is added whether there is or not",
     "apart": "alone takes out, while it goes from the table beside this one elsewhere as well",
 }
@@ -128,6 +129,7 @@ _RELEASES = {
     "broken off": "take it out where it is broken off as well",
     "other key": "take it out under the key that it was put there with",
     "one for many": "take out as many as are too much, `while` and not `if`",
+    "undifferentiated": "put nothing there while gradients are off, `if torch.is_grad_enabled():`",
     "full": "wait until there is room, or add nothing as long as something is left",
     "apart": "take it out wherever its entry in the other table goes",
 }

@@ -14,8 +14,10 @@ expired only when its key is asked for again; one of answers, which whoever gave
 up waiting never fetches; one that takes out only what fails, in an `except`
 clause that raises; one that raises the error which an entry was given before it
 takes that out, `if job.error: raise Failed(job.error)`, where the caller goes
-on; and one of generators, each with its variables, that takes out only those
-which have come to their end. So is a state that a method makes
+on; one of generators, each with its variables, that takes out only those which
+have come to their end; and one whose entries are taken out only to be
+differentiated, `x, y = self.parts.pop(i); y.backward(grad)`, and put there with
+gradients off as well. So is a state that a method makes
 for its caller, `state = self.init_state()`, and another one of the class fills.
 So is a list, of a function or a script, that a loop adds tensors to and only
 draws from, `random.sample(memory, 32)`, `history[-8:]`, itself or by functions
