@@ -207,3 +207,24 @@ def main(n):
 """
     check(code.format(opened="enter(batch)", closed="leave()", mark="  # TML301"))
     check(code.format(opened="print(len(batch))", closed="print(out)", mark=""))
+
+
+_WINDOW = """
+    class Smoother:
+        def __init__(self, net, window):
+            self.net, self.window = net.eval(), window
+            self.frames = {made}
+
+        @torch.no_grad()
+        def step(self, x):
+            self.frames.append(self.net(x))
+            if len(self.frames) < self.window:
+                return x
+            self.frames.{oldest}
+            return torch.stack(list(self.frames)).mean(0)
+    """
+
+
+@pytest.mark.parametrize(("made", "oldest"), [("[]", "pop(0)"), ("deque()", "popleft()")])
+def test_a_window_that_is_left_to_fill(made: str, oldest: str) -> None:
+    check(_WINDOW.format(made=made, oldest=oldest))

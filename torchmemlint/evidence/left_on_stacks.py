@@ -31,6 +31,8 @@ def left_on_stack(machine: Machine, releases: Releases, store: Store, resets: Se
     if store.how != "grow" or not resets or not all(reset.how == "pop" for reset in resets):
         return None
     own = [reset for reset in resets if not _ends_a_block(reset, store)]
+    if any(map(_takes_the_oldest, own)):
+        return None
     frame = common_frame(store.frame, own[0].frame) if own else None
     if frame is None or any(common_frame(store.frame, reset.frame) is not frame for reset in own):
         return None
@@ -47,6 +49,14 @@ def left_on_stack(machine: Machine, releases: Releases, store: Store, resets: Se
         return None
     goes_on = _next_rounds(frame.facts, puts)
     return next((way for way in ways.found if way.failed or way.site in goes_on), None)
+
+
+def _takes_the_oldest(reset: Reset) -> bool:
+    """`frames.pop(0)`, `frames.popleft()`: of a window, which is left to fill on the other ways."""
+    number = statement_of(reset.site)
+    here = (one for one in statements(reset.frame.facts.body) if statement_of(one[1]) == number)
+    taking = [call for one in here for call in calls_of(one) if last_name(call[2]) in ("pop", "popleft")]
+    return any(last_name(call[2]) == "popleft" or call[3][:1] == ((m.CONST, 0),) for call in taking)
 
 
 def _ends_a_block(reset: Reset, store: Store) -> bool:
