@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import NamedTuple
 
 from ..facts import model as m
 from ..facts.batches import is_loader
 from ..facts.idle import is_idle
 from ..facts.model import Expr, Site, Stmt, statement_of
-from ..facts.program import Block, names_in, targets
+from ..facts.program import Block, Place, Program, names_in, targets
 from ..facts.walk import (
     blocks,
     calls,
@@ -28,6 +28,7 @@ from ..interpreter.events import Loops, Plain, Trail
 from ..interpreter.frames import Frame
 from ..interpreter.machine import Machine
 from ..interpreter.values import SCALAR, Class, Function, Obj
+from ..lexical.serialized import is_serialized
 from .kept import is_loaded
 from .kept_short import keeps_short, limit_not_given, limit_says
 from .led_from import line_of_home
@@ -51,11 +52,11 @@ class Put(NamedTuple):
     limit: str = ""  # that keeps it short, and was not given here
 
 
-def unbounded_puts(machine: Machine) -> Iterator[Put]:
+def unbounded_puts(machine: Machine, reaching: Callable[[], Program]) -> Iterator[Put]:
     """Puts of heavy values into queues without a limit whose other end is elsewhere."""
     read_elsewhere = {id(note.detail) for note in machine.plain if note.kind == "queue-get" and not _drains(note)}
     seen: set[Site] = set()
-    for site, trail, queue, frame, around, weight, elsewhere in _puts(machine):
+    for site, trail, queue, frame, around, weight, elsewhere in _puts(machine, reaching):
         if queue.bounded or queue.unknown or site in seen or not (elsewhere or id(queue) in read_elsewhere):
             continue
         if not any(loop.kind in ("loop", "call") and loop not in queue.birth for loop in around):
@@ -86,7 +87,9 @@ def _of_who_gives_none(machine: Machine, frame: Frame, limit: Expr) -> tuple[Sit
     return () if maker is None else (maker[1], *reversed(maker[0].trail()))
 
 
-def _puts(machine: Machine) -> Iterator[tuple[Site, Trail, Obj, Frame, Loops, int, bool]]:
+def _puts(
+    machine: Machine, reaching: Callable[[], Program]
+) -> Iterator[tuple[Site, Trail, Obj, Frame, Loops, int, bool]]:
     for note in machine.plain:
         if note.kind == "queue-put":
             kept: Kept = note.detail
@@ -95,6 +98,8 @@ def _puts(machine: Machine) -> Iterator[tuple[Site, Trail, Obj, Frame, Loops, in
                 yield note.site, note.trail, kept.owner, note.frame, kept.loops, kept.weight, True
         elif note.kind == "array-put":
             yield note.site, note.trail, note.detail[0], note.frame, note.loops, note.detail[1], False
+        elif note.kind == "light-put" and _is_serialized(machine, reaching, note):
+            yield note.site, note.trail, note.detail, note.frame, note.loops, 2, False
         elif note.kind == "thread-store" and _is_line(machine, note):
             kept = note.detail
             assert isinstance(kept.owner, Obj)
@@ -105,6 +110,15 @@ def _puts(machine: Machine) -> Iterator[tuple[Site, Trail, Obj, Frame, Loops, in
             weight = max((tensor.weight for tensor in store.tensors if tensor.size != SCALAR), default=0)
             if weight > 1:
                 yield store.site, store.trail, owner, store.frame, store.loops, weight, False
+
+
+def _is_serialized(machine: Machine, reaching: Callable[[], Program], note: Plain) -> bool:
+    """Whether what is put was made of tensors by `torch.save` or `pickle`, here or in a function of the files."""
+    put = next((call for call in calls(note.frame.facts.body) if call[1] == note.site and call[3]), None)
+    if put is None:
+        return False
+    near = reaching() if note.frame.unit is machine.home else Program(note.frame.unit.facts)
+    return is_serialized(near, Place(note.frame.facts, "", ()), put[3][0])
 
 
 def _is_batch(frame: Frame, site: Site) -> bool:

@@ -15,7 +15,7 @@ from .branching import go_round, loop_at
 from .events import Loops
 from .frames import Frame
 from .machine import Machine
-from .values import ON, UNKNOWN, Bound, Class, Function, Kwargs, Obj, Partial, Value
+from .values import ON, UNKNOWN, Bound, Class, Const, Function, Kwargs, Obj, Partial, Value
 from .weights import heavy
 
 _FILLED = ("list", "dict", "set", "deque")
@@ -70,6 +70,8 @@ def keep(machine: Machine, frame: Frame, owner: Obj | Frame, key: str, value: Va
         what, weight = "item", 2  # the text says whether it is a batch
     if not what and context.kind == "process" and not value and how in ("grow", "keyed"):
         what, weight = "item", 2  # likewise
+    if not what or what == "bytes":
+        note_light_put(machine, frame, owner, value, site)
     if not what:
         return
     kind = "thread-store" if context.kind == "thread" else "worker-store"
@@ -87,6 +89,14 @@ def note_put(machine: Machine, frame: Frame, queue: Obj, value: Value, site: Sit
     what, weight = heavy(machine, value)
     if what == "array":
         machine.note("array-put", site, frame, (queue, weight))
+    elif not what:
+        note_light_put(machine, frame, queue, value, site)
+
+
+def note_light_put(machine: Machine, frame: Frame, owner: Obj | Frame, value: Value, site: Site) -> None:
+    """Note what goes into a queue and is no tensor: its text says whether it was made of some."""
+    if isinstance(owner, Obj) and owner.kind == "queue" and not any(type(atom) is Const for atom in value):
+        machine.note("light-put", site, frame, owner)
 
 
 def keep_in_element(

@@ -15,12 +15,11 @@ from ..facts.model import Expr, Site, Stmt
 from ..facts.program import Place, Program, targets
 from ..facts.walk import calls_of, expressions_of, in_loops, last_name, nodes, places_with_values, statements
 from .once import SETUPS, is_repeated
+from .serialized import is_serialized
 
 _STORES = frozenset("TCPStore HashStore FileStore PrefixStore get_default_store _get_default_store".split())
 _TYPES = _STORES | {"Store"}
 _COUNTS = re.compile(r"(^|_)(step|round|iter|iteration|epoch|version|tick|seq|sequence|generation|update)s?(_|$)", re.I)
-_HEAVY = re.compile(r"state|weight|param|grad|tensor|model|delta|logit|batch|feature|embed", re.IGNORECASE)
-_PACKS = ("getvalue", "getbuffer", "tobytes")
 _OTHERS = ("uuid4", "uuid1", "time", "time_ns", "monotonic")  # what gives another text each time
 _COUNTING = ("range", "trange", "count", "enumerate")
 _LEVELS = 3
@@ -44,7 +43,7 @@ def kept_in_stores(program: Program) -> Iterator[StoreKey]:
         return  # an entry may be emptied
     for place, statement, looped, call in puts:
         key, value = call[3]
-        if place.facts.name in SETUPS or not _is_packed(program, place, value):
+        if place.facts.name in SETUPS or not is_serialized(program, place, value, arrays=True):
             continue
         again = (looped and not _is_made_in(place, call[2][1])) or is_repeated(program, place)
         if again and _is_new(program, place, statement, key):
@@ -88,24 +87,6 @@ def _stores(program: Program) -> set[str]:
 def _is_made_in(place: Place, store: Expr) -> bool:
     """Whether a loop of the function makes the store anew."""
     return any(looped and store in targets(one) for one, looped in in_loops(place.facts.body))
-
-
-def _is_packed(program: Program, place: Place, value: Expr, depth: int = _LEVELS) -> bool:
-    """Whether a value is made of tensors: by `torch.save`, of an array's bytes, or by a function that does so."""
-    if value[0] == m.NAME:
-        bound = [one[3] for one in statements(place.facts.body) if one[0] == m.ASSIGN and value in one[2]]
-        return depth > 0 and any(_is_packed(program, place, one, depth - 1) for one in bound)
-    for call in (part for part in nodes(value) if part[0] == m.CALL and len(part) == 5):
-        name = last_name(call[2])
-        if name in _PACKS:
-            return name == "tobytes" or "save" in place.facts.calls
-        if name == "dumps":
-            return any(_HEAVY.search(last_name(part)) for one in call[3] for part in nodes(one))
-        for other in program.by_name.get(name, ()) if depth else ():
-            given = [one[2] for one in statements(other.facts.body) if one[0] == m.RETURN and one[2] is not None]
-            if any(_is_packed(program, other, one, depth - 1) for one in given):
-                return True
-    return False
 
 
 def _is_new(program: Program, place: Place, statement: Stmt, key: Expr) -> bool:

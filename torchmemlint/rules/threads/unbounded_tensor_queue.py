@@ -1,9 +1,10 @@
 """Tensors go to another thread or process through a queue without a limit.
 
 ## What it does
-Reports `put` of a tensor or array, in a loop, into a `queue.Queue()` or
-`multiprocessing.Queue()` without `maxsize`, or with a default of 0 for it,
-where the other end is in another thread or process. If a class of another file
+Reports `put` of a tensor or array, or of what `torch.save` or `pickle` has made
+of some, in a loop, into a `queue.Queue()` or `multiprocessing.Queue()` without
+`maxsize`, or with a default of 0 for it, where the other end is in another
+thread or process. If a class of another file
 does so, the call that makes it is reported. Likewise a `deque()` that a thread
 fills, others take from, and whose length keeps the thread from nothing. And a
 loop over a stream that submits each tensor it has made to at most four workers
@@ -57,7 +58,7 @@ retains: Retains | None = Retains.GROWING
 
 
 def check(evidence: Evidence) -> Iterator[Report]:
-    for put in unbounded_puts(evidence.machine):
+    for put in unbounded_puts(evidence.machine, lambda: evidence.reaching):
         if put.deque:
             yield _of_deque(put)
             continue
