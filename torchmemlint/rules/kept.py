@@ -15,7 +15,7 @@ from ..evidence.learned_from import is_learned_from
 from ..evidence.let_go import emptied, gives_up_its_models, made_at, only_moves_its_own
 from ..evidence.memo import keys_asked, looks_up
 from ..evidence.metric_states import is_state_of_a_metric
-from ..evidence.newest_only import asks_for_the_newest
+from ..evidence.newest_only import asks_for_a_few_before, asks_for_the_newest
 from ..evidence.occasions import (
     ONCE,
     entered,
@@ -35,12 +35,12 @@ from ..evidence.short_entries import speaks_of_entries
 from ..evidence.switched_off import is_switched_off
 from ..evidence.thread_locals import is_thread_local, one_for_each
 from ..evidence.unread_parts import is_unread
-from ..evidence.unreleased import is_asked, may_be_asked, may_be_asked_from_afar, methods_of
+from ..evidence.unreleased import is_asked, kept_in_sight, may_be_asked, may_be_asked_from_afar, methods_of
 from ..evidence.within_bounds import ends_by_itself
 from ..facts import model as m
 from ..facts.file_releases import variable_of
 from ..facts.filled_together import goes_from_another, is_listed_in_turn, is_taken_from_another
-from ..facts.walk import calls_of, expressions_of, is_count, last_name, statements
+from ..facts.walk import calls_of, expressions_of, is_count, last_name, places_with_values, statements
 from ..finding import Confidence
 from ..interpreter.frames import Frame, kept_since
 from ..interpreter.keys import FIXED, FRESH, IDENTITY, KNOWN, THREAD, UNSURE
@@ -168,13 +168,17 @@ def _weight(evidence: Evidence, retention: Retention) -> int:
     method = entered(retention)
     outside = [loop for loop in retention.loops if loop in method.loops or loop.name in ("while", "loader", "timer")]
     outside = [loop for loop in outside if not works_off(method, loop, last_part(retention.holder.text))]
+    few_asked = False
     if not any(loop.name != "loader" for loop in outside):
+        few_asked = _is_asked_for_a_few(evidence, retention)
         meant_to_go = evidence.releases.replaced(last_part(retention.holder.text), retention.holder.owner)
         trained = [loop for loop in retention.loops if loop.backward]
         if retention.holder.kind not in ("attribute", "closure") or meant_to_go:
             weight -= 1
         elif trained and not is_read_whole(store, last_part(retention.holder.text)):
             weight, outside = min(weight, 2), trained  # what a training of its own leaves round by round
+        elif few_asked:
+            weight, outside = min(weight, 2), list(retention.loops)
         elif retention.passed is None:  # one call fills it: its results
             left = works_on(retention) or is_unread(evidence.machine, evidence.program, retention)
             return min(weight, 2) if left else 0
@@ -203,7 +207,7 @@ def _weight(evidence: Evidence, retention: Retention) -> int:
         if store.key_kind == THREAD and not one_for_each(evidence.program):
             return 0  # a pool has few
         parted_somehow = retention.left is not None or retention.passed is not None or parted or parted_beside
-        kinds = (FRESH, FIXED, KNOWN, THREAD, *((UNSURE,) if parted_somehow else ()))
+        kinds = (FRESH, FIXED, KNOWN, THREAD, *((UNSURE,) if parted_somehow or few_asked else ()))
         weight = min(weight, 3 if store.key_kind == IDENTITY else 2 if store.key_kind in kinds else 1)
         if _by_place(store, last_part(retention.holder.text)):
             weight = min(weight, 1)
@@ -281,6 +285,18 @@ def _is_forgotten(evidence: Evidence, retention: Retention) -> bool:
     return any(releases.of(other, owner) - ONCE for other in beside - {name})
 
 
+def _is_asked_for_a_few(evidence: Evidence, retention: Retention) -> bool:
+    """Whether a loop adds to a list, or puts entries into a table under a number of each round, and those of the last
+    few rounds are all that anybody asks for."""
+    store, name = retention.store_event, last_part(retention.holder.text)
+    if retention.holder.kind != "attribute" or not kept_in_sight(evidence.machine, store.owner):
+        return False
+    if retention.how == "grow":
+        return asks_for_the_newest(store.frame.unit.facts, name, (m.ATTR,))
+    numbered = retention.how == "keyed" and store.key_kind in (FRESH, UNSURE)
+    return numbered and asks_for_a_few_before(store.frame.unit.facts, name)
+
+
 _OF_A_ROUND = frozenset("batch minibatch rollout trajectory episode transition sample".split())
 _OF_AN_INPUT = frozenset("index gallery catalog catalogue database".split())
 _ENTERS = frozenset("add insert index enroll upsert".split())
@@ -332,14 +348,21 @@ def _by_place(store: Store, table: str) -> bool:
 
 
 def _of_other_rounds(function: FunctionFacts, keys: set[Expr]) -> set[Expr]:
-    """Keys that are counted back from another one, `index - 1`, or by a loop: `for at in range(index - 4, index)`."""
+    """Keys that are counted back from another one, `index - 1`, also by a name for it, or by a loop: `for at in
+    range(index - 4, index)`."""
     counted: set[Expr] = set()
     for statement in statements(function.body):
         if statement[0] == m.FOR and is_count(statement[3]):
             counted.add(statement[2])
         for expr in expressions_of(statement):
             counted.update(target for target, over, _ in (expr[5] if expr[0] == m.COMP else ()) if is_count(over))
-    return {key for key in keys if key in counted or (key[0] == m.ARITH and key[1] == "Subtract")}
+        if statement[0] == m.ASSIGN:
+            counted.update(place for place, value in places_with_values(statement) if _is_difference(value))
+    return {key for key in keys if key in counted or _is_difference(key)}
+
+
+def _is_difference(key: Expr) -> bool:
+    return bool(key[0] == m.ARITH and key[1] == "Subtract")
 
 
 def _of_futures(evidence: Evidence, retention: Retention) -> bool:

@@ -19,6 +19,8 @@ have come to their end; and one whose entries are taken out only to be
 differentiated, `x, y = self.parts.pop(i); y.backward(grad)`, and put there with
 gradients off as well. So is a state that a method makes
 for its caller, `state = self.init_state()`, and another one of the class fills.
+So is a table with an entry for each frame of a video, `state.flows[t] = flow`,
+of which the file asks for the frame before or a few more, `flows.get(t - 1)`.
 So is a list, of a function or a script, that a loop adds tensors to and only
 draws from, `random.sample(memory, 32)`, `history[-8:]`, itself or by functions
 that it gives the list, or a table, to; and a list of records of which only the
