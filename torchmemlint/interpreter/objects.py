@@ -61,6 +61,8 @@ def call_object(
         if name == "add_done_callback" and args:  # which is given the future [docs: concurrent.futures]
             machine.call(frame, args[0], [(obj,)], {}, site)
             return LIGHT
+    if obj.kind == "future" and "$remote" in obj.fields and processes.is_through_reference(frame, site):
+        return processes.reference(machine, frame, site)
     if name == "start":
         start(machine, frame, obj, site)
     if obj.kind in ("thread", "executor"):

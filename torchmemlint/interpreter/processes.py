@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from ..facts.model import Site
+from ..facts import model as m
+from ..facts.model import Expr, Site
+from ..facts.walk import call_at, last_name
 from .contexts import Context, Submitted, in_worker, items_of
 from .frames import Frame
 from .machine import Machine
-from .values import COUNT, FREE, LIGHT, UNKNOWN, Const, Kwargs, Light, Obj, Value, constant
+from .values import COUNT, FREE, LIGHT, UNKNOWN, Class, Const, External, Kwargs, Light, Obj, Value, constant
 from .weights import HANDLES, NEW_EACH_TIME, STACKS
 
 # Methods that hand a function to worker processes [docs: multiprocessing.pool, concurrent.futures], and
@@ -105,6 +107,25 @@ def reference(machine: Machine, frame: Frame, site: Site) -> Value:
     future = machine.allocate(frame, ("future", site), "future")
     machine.put(future.fields, "$remote", LIGHT)
     return (future,)
+
+
+def is_through_reference(frame: Frame, site: Site) -> bool:
+    """`reference.remote().method(x)`, whose result stays in the other process as well
+    [docs: torch.distributed.rpc.RRef]."""
+    call = call_at(frame.facts.body, site)
+    owner: Expr | None = call[2][1] if call is not None and call[2][0] == m.ATTR else None
+    if owner is None or owner[0] != m.CALL:
+        return False
+    return last_name(owner[2]) in ("remote", "rpc_async") and not owner[3]
+
+
+def _is_called_there(func: Value | None) -> bool:
+    """Whether `remote(to, func)` keeps a result for each call, in the process that it runs in; of a class it makes an
+    object that stays there [docs: torch.distributed.rpc.remote]."""
+    return not any(
+        type(atom) is Class or (type(atom) is External and atom.dotted.rpartition(".")[2][:1].isupper())
+        for atom in func or ()
+    )
 
 
 def _process(machine: Machine, frame: Frame, args: list[Value], kwargs: Kwargs, site: Site, method: str = "") -> Value:
@@ -240,6 +261,8 @@ def call(machine: Machine, frame: Frame, dotted: str, args: list[Value], kwargs:
             machine.put(atom.fields, "$executor", LIGHT)
         return pools
     if dotted in ("ray.put", "torch.distributed.rpc.rpc_async"):
+        return reference(machine, frame, site)
+    if dotted == "torch.distributed.rpc.remote" and _is_called_there(args[1] if len(args) > 1 else kwargs.get("func")):
         return reference(machine, frame, site)
     if tail in ("create_task", "ensure_future", "run_coroutine_threadsafe") and base.startswith("asyncio"):
         return (machine.allocate(frame, ("future", site), "future"),)

@@ -291,7 +291,7 @@ def unknown_method(
         return on_loop(machine, frame, name, args, site)
     if name == "create_future" or (name == "create_task" and "loop" in last_name(callee[1])):  # of an event loop
         return (machine.allocate(frame, ("future", site), "future"),)
-    if name == "remote" and _gives_reference(callee[1]):
+    if name in ("remote", "rpc_async") and _gives_reference(callee[1]):
         return processes.reference(machine, frame, site)
     made = by_name(machine, frame, callee, args, kwargs, site)
     if made is not None:

@@ -15,8 +15,9 @@ that waits for an event of its object, where the method goes on with the first
 of several tasks that is done and cancels nothing, or is itself cancelled before
 it comes to that. And a task that goes round for ever, which a coroutine starts
 beside its own work each time it is called and nobody cancels. A reference to a
-result in another process, `actor.step.remote(x)` or `ray.put(x)`, counts as a
-future: the result stays there as long as it does.
+result in another process, `actor.step.remote(x)`, `ray.put(x)` or torch's
+`rpc.remote(worker, f)`, counts as a future: the result stays there as long as
+it does.
 
 ## Why it retains
 A finished future holds its result, or its exception together with the traceback
@@ -46,6 +47,8 @@ loop over a list, take out what is done: `futures.remove(future)`.
   `add_done_callback(background_tasks.discard)`; `concurrent.futures.Future`.
 - Ray documentation, "Objects" and "Memory Management": an object is freed when
   the last reference to it goes out of scope.
+- PyTorch documentation, "Remote Reference Protocol": the owner keeps the data
+  until no `RRef` to it is left.
 - Live storages after N and 2N finished futures: measured by this rule's
   fixtures.
 """
