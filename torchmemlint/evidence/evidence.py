@@ -17,7 +17,7 @@ from ..interpreter.events import Backward, Plain, Store
 from ..interpreter.frames import Frame
 from ..interpreter.linking import module_member
 from ..interpreter.machine import Machine
-from ..interpreter.values import Function, Module, Obj, Value
+from ..interpreter.values import Class, Function, Module, Obj, Value
 from ..lexical.handlers import Kept, modules_given_errors
 from ..lexical.kept_gathers import modules_that_gather
 from ..lexical.plain import Words, plain
@@ -73,6 +73,11 @@ class Evidence:
     def made_elsewhere(self, name: Expr) -> Site | None:
         """Where another file makes the object that `name` or `module.name` stands for."""
         return next((atom.site for atom in self._brought(name) if type(atom) is Obj and atom.kind == "instance"), None)
+
+    def class_of_imported(self, name: str) -> tuple[Program, ClassFacts] | None:
+        """The class of the object that an imported name stands for, and the file of that class."""
+        found = (atom.cls for atom in self._brought((m.NAME, name)) if type(atom) is Obj)
+        return next(((cls.frame.unit.outline.program, cls.facts) for cls in found if type(cls) is Class), None)
 
     def _brought(self, callee: Expr) -> Value:
         """What `name` or `module.name` of another file stands for."""

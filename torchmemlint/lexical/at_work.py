@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Set
 
 from ..facts import model as m
-from ..facts.knowledge import FACTORIES, FEATURES, MODEL_NAMES
+from ..facts.knowledge import DATA_NAMES, FACTORIES, FEATURES, MODEL_NAMES
 from ..facts.model import ClassFacts, Expr, FileFacts, FunctionFacts, Stmt
 from ..facts.model_names import names_model
 from ..facts.program import Place, Program, keyword, targets
@@ -102,6 +102,18 @@ def makes_tensors(program: Program, value: Expr) -> bool:
     """Whether an expression makes a tensor or a layer, or runs a model."""
     made = {last_name(part[2]) for part in nodes(value) if part[0] == m.CALL and len(part) == 5}
     return not made.isdisjoint(_MAKES | _RUNS | program.models)
+
+
+def is_tensor_or_model(program: Program, function: FunctionFacts, name: Expr) -> bool:
+    """Whether a variable is a tensor, a batch or a model: a parameter that says so, or what makes one."""
+    for param in function.params:
+        if param.name == name[1]:
+            return is_tensor_hint(param.hint) or names_model(name[1]) or name[1] in DATA_NAMES
+    return any(
+        name in targets(one) and makes_tensors(program, one[3])
+        for one in statements(function.body)
+        if one[0] == m.ASSIGN
+    )
 
 
 def dispatched(program: Program, function: FunctionFacts) -> set[str]:

@@ -12,12 +12,10 @@ from typing import NamedTuple
 
 from ..facts import model as m
 from ..facts.emptying import DELETED
-from ..facts.knowledge import DATA_NAMES
 from ..facts.model import ClassFacts, Expr, FunctionFacts, Site, Stmt
-from ..facts.model_names import names_model
 from ..facts.program import Block, Place, Program, keyword, targets, text
 from ..facts.walk import blocks, calls, calls_of, expressions_of, last_name, nodes, root_of, statements
-from .at_work import is_tensor_hint, makes_tensors
+from .at_work import is_tensor_hint, is_tensor_or_model, makes_tensors
 from .gone_on import goes_on_after_failing, suppresses
 from .refused import is_refusal, may_refuse
 from .unguarded_hooks import ON_MODULES, records
@@ -221,7 +219,7 @@ def _heavy(program: Program, place: Place, value: Expr) -> str:
                 return f"`self.{part[2]}`"
         elif part == _SELF and place.cls and not _is_read(parts) and _attributes(program, place.cls):
             return f"each {place.cls}"
-        elif part[0] == m.NAME and _is_tensor(program, place.facts, part):
+        elif part[0] == m.NAME and is_tensor_or_model(program, place.facts, part):
             return f"`{part[1]}`"
     return ""
 
@@ -258,7 +256,7 @@ def _attributes(program: Program, cls: str) -> set[str]:
 def _is_heavy(program: Program, place: Place, value: Expr) -> bool:
     if value[0] != m.NAME:
         return makes_tensors(program, value)
-    if _is_tensor(program, place.facts, value):
+    if is_tensor_or_model(program, place.facts, value):
         return True
     index = next((i for i, param in enumerate(place.facts.params) if param.name == value[1]), 0)
     if place.facts.name != "__init__" or not index:
@@ -266,18 +264,6 @@ def _is_heavy(program: Program, place: Place, value: Expr) -> bool:
     for other in program.places if place.cls in program.called else ():
         for call in calls(other.facts.body) if place.cls in other.facts.calls else ():
             given = keyword(call, value[1], index - 1) if last_name(call[2]) == place.cls else None
-            if given is not None and given[0] == m.NAME and _is_tensor(program, other.facts, given):
+            if given is not None and given[0] == m.NAME and is_tensor_or_model(program, other.facts, given):
                 return True
     return False
-
-
-def _is_tensor(program: Program, function: FunctionFacts, name: Expr) -> bool:
-    """Whether a variable is a tensor, a batch or a model: a parameter that says so, or what makes one."""
-    for param in function.params:
-        if param.name == name[1]:
-            return is_tensor_hint(param.hint) or names_model(name[1]) or name[1] in DATA_NAMES
-    return any(
-        name in targets(one) and makes_tensors(program, one[3])
-        for one in statements(function.body)
-        if one[0] == m.ASSIGN
-    )

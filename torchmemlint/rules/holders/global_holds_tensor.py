@@ -16,7 +16,9 @@ prompt or user that a function is asked for:
 `SOUNDS[path] = librosa.load(path)`.
 And an object of the module that keeps what it was given last, a sampler, a
 pipeline, when the owner of the model in it lets go of that model to have the
-memory back.
+memory back. And a method that changes the module's `DEFAULT` and gives it back,
+where those beside it make a new object: `options.with_late(device=lambda:
+model.device)` leaves the model in what is everybody's default.
 
 ## Why it retains
 A module lives in `sys.modules` until the interpreter exits, and its globals
@@ -48,7 +50,9 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from ...evidence.held_elsewhere import held_elsewhere
+from ...facts.model import statement_of
 from ...finding import Confidence, Retains
+from ...lexical.changed_in_place import ChangedInPlace, changed_in_place
 from ...lexical.model_tables import model_tables
 from .. import Report
 from ..kept import of_code
@@ -104,3 +108,25 @@ def check(evidence: Evidence) -> Iterator[Report]:
     yield from loaded(evidence, of_class=False)
     yield from left_pending(evidence, everywhere=True)
     yield from left_by_refusals(evidence, "global")
+    growing = (retention for retention in evidence.retentions if retention.growing)
+    said = {statement_of(site) for retention in growing for site in (retention.store, retention.site)}
+    for one in changed_in_place(evidence.program, evidence.class_of_imported):
+        if statement_of(one.site) not in said:
+            yield _in_place(one)
+
+
+def _in_place(one: ChangedInPlace) -> Report:
+    beside = f", as `{one.anew}` does" if one.anew else ""
+    return Report(
+        site=one.site,
+        message=(
+            f"`{one.method}` changes its object and gives it back: called on the module's `{one.shared}`, it leaves "
+            f"there what refers to `{one.what}`, which so outlives the call; make a new object{beside}"
+        ),
+        confidence=Confidence.MEDIUM,
+        value=f"`{one.what}`",
+        holder=f"the global {one.shared}",
+        release=f"make a new object in `{one.method}`, and change that",
+        retains=Retains.GROWING if one.grows else Retains.HELD,
+        related=((one.other, "called here" if one.own else "changed here"),),
+    )
