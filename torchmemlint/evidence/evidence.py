@@ -33,6 +33,7 @@ from .listeners import Listening, kept_as_listeners
 from .origins import origins
 from .places import is_test_file
 from .recordings import Recording, in_evaluation, recordings
+from .rerooted import Rerooted, rerooted
 from .retentions import Retention, Retentions
 from .shared_graphs import differentiated_again, meets_others, meets_others_in_loss
 from .spoken import PlainFunctions
@@ -294,6 +295,10 @@ class Evidence:
     def kept_frames(self) -> list[KeptFrames]:
         """Frames of running functions that a container gains."""
         return kept_frames(self.machine, self._lifetimes)
+
+    def rerooted(self) -> Iterator[Rerooted]:
+        """Trees of which a part is to stay, and all does."""
+        return rerooted(self.machine, self._lifetimes)
 
     # -- modules that record ----------------------------------------------------------------------
 

@@ -20,6 +20,7 @@ from .imagined import imagine_attribute, is_module_by_use
 from .linking import module_member
 from .machine import Machine
 from .making import attribute_of_metaclass
+from .new_roots import note_new_root
 from .shared_tables import is_made_by_the_first, share
 from .stores import is_given_back, outlives_its_maker, store
 from .tensors import freeze_owner, tensor_attribute
@@ -323,6 +324,7 @@ def set_attribute(machine: Machine, frame: Frame, owner: Any, name: str, value: 
         if type(atom) is Obj and how == "set":
             note_way_back(machine, frame, owner, name, atom, site)
             note_part(machine, frame, owner, name, atom, site)
+            note_new_root(machine, frame, owner, name, atom, site)
         if type(atom) is Function and atom.frame.function is not None and how == "set":
             machine.note("wrapped", site, frame, (owner, name, atom))
         called = type(atom) is Obj and not atom.is_put_off and "$callbacks" in atom.fields

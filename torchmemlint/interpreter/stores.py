@@ -105,7 +105,7 @@ def store(machine: Machine, frame: Frame, owner: Obj | Frame, key: str, value: V
     written = tuple(_as_written(machine, atom, node, own, place, parts) for atom in value) if changed else value
     if isinstance(owner, Obj):
         machine.placed.update((atom.node, (owner, key)) for atom in written if type(atom) is Tensor)
-    event = _event(machine, frame, owner, key, how, site)._replace(
+    event = event_at(machine, frame, owner, key, how, site)._replace(
         tensors=tuple(reached),
         node=node,
         summed=summed,
@@ -132,7 +132,7 @@ def callables_in(value: Value) -> Value:
     return tuple(atom for part in parts for atom in part if type(atom) in _CALLABLE)
 
 
-def _event(machine: Machine, frame: Frame, owner: Obj | Frame, key: str, how: str, site: Site) -> Store:
+def event_at(machine: Machine, frame: Frame, owner: Obj | Frame, key: str, how: str, site: Site) -> Store:
     """A store as far as it is told by where and when it happens, not by what is stored."""
     return Store(
         site=site,
@@ -161,7 +161,7 @@ def _note_errors(
 ) -> None:
     """Note where the exceptions go that a value is, or has as parts."""
     for caught in set(errors_in(value)):
-        event = _event(machine, frame, owner, key, how, site)
+        event = event_at(machine, frame, owner, key, how, site)
         machine.errors.append((event, caught))
 
 

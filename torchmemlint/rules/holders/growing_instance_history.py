@@ -25,7 +25,9 @@ after a loop that has added several, `if len(self.rows) > self.limit:
 self.rows.pop(0)`, with `if` and not `while`. And a list that one loop over a
 loader fills and a method uses up, `torch.cat(self.features)`, while another
 loop goes on with the object, where nothing that it calls, and nothing after it,
-reads the list.
+reads the list. And a search tree of nodes with tensors whose root becomes a
+node below it, `self.root = self.root.children[move]`, where nothing cuts the
+link to the one above.
 
 ## Why it retains
 The object owns the list and the list owns every tensor, until the object goes.
@@ -42,10 +44,12 @@ is the end of the process. Each detached output costs its whole storage.
 - It says itself when it is full: `while not answer.finished: answer.append(x)`.
 - Numbers are kept, `value.item()`, not tensors.
 - It is filled while the object is made.
+- The links of a tree are gone back by, `self.root = self.root.parent`.
 
 ## How to release it
 Keep a number or a running sum; clear the list where its values are used up, in
-a generator before the `yield`; or use `collections.deque(maxlen=...)`.
+a generator before the `yield`; or use `collections.deque(maxlen=...)`. Set
+`self.root.parent = None` when the tree begins further down.
 
 ## References
 - PyTorch documentation, "Frequently Asked Questions": "My model reports 'cuda
@@ -90,6 +94,18 @@ def check(evidence: Evidence) -> Iterator[Report]:
         )
         release = "clear it when its values are used up, bound it (`deque(maxlen=...)`), or keep numbers"
         yield report(retention, confidence, message, release, limit(retention))
+    for tree in evidence.rerooted():
+        yield Report(
+            site=tree.site,
+            message=(
+                f"`{tree.holder}` (class {tree.cls}) becomes a part of the tree that it was, and the `{tree.back}` "
+                f"of that still refers to the rest: no tree goes as long as the {tree.cls} lives; cut that link"
+            ),
+            confidence=Confidence.MEDIUM,
+            value="the nodes that are not below the new root",
+            holder=f"{tree.holder}.{tree.back}",
+            release=f"cut the link: `{tree.holder}.{tree.back} = None`",
+        )
     for copy in unread_copies(evidence.facts):
         yield Report(
             site=copy.site,
