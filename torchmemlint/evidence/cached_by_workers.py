@@ -60,9 +60,9 @@ def _differs(machine: Machine, note: Plain, context: Context) -> bool:
     call = call_at(note.frame.facts.body, note.site)
     if call is None:
         return False
-    settings = _settings(machine, context)
+    settings = settings_of(machine, context)
     return any(
-        not _is_one_of_few(value, note.frame) and _is_of_the_task(value, note.frame, context, settings)
+        not _is_one_of_few(value, note.frame) and is_of_the_task(value, note.frame, context, settings)
         for value in (*call[3], *(value for _, value in call[4]))
     )
 
@@ -73,7 +73,7 @@ def _is_one_of_few(key: Expr, frame: Frame) -> bool:
     return not vague and kind_of_key((), key, frame) in (FIXED, KNOWN)
 
 
-def _settings(machine: Machine, context: Context) -> tuple[int, set[str]]:
+def settings_of(machine: Machine, context: Context) -> tuple[int, set[str]]:
     """What all tasks get alike, since a partial was handed to the pool: how many parameters by position, and which by
     name."""
     for note in machine.plain:
@@ -84,7 +84,7 @@ def _settings(machine: Machine, context: Context) -> tuple[int, set[str]]:
     return 0, set()
 
 
-def _is_of_the_task(value: Expr, frame: Frame, context: Context, settings: tuple[int, set[str]]) -> bool:
+def is_of_the_task(value: Expr, frame: Frame, context: Context, settings: tuple[int, set[str]]) -> bool:
     """Whether a value is made from what the task was called with for this item."""
     current: Frame | None = frame
     names = {part[1] for part in nodes(value) if part[0] == m.NAME}

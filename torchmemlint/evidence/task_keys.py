@@ -19,7 +19,7 @@ def is_of_the_callable(note: Plain, kept: Kept) -> bool:
     """`pool.map(operator, samples)`, where `self.model_key` of the operator says which entry of a table is asked for:
     one, however many tasks. A function or partial as a key is another one in each copy that a task brings along."""
     frame: Frame | None = note.frame
-    key = _key(note)
+    key = key_of(note)
     while frame is not None and key is not None and key[0] == m.NAME:
         key, frame = argument(frame, key[1]), frame.caller
     if frame is None or key is None or key[:2] != (m.ATTR, _SELF) or type(frame.receiver) is not Obj:
@@ -30,7 +30,7 @@ def is_of_the_callable(note: Plain, kept: Kept) -> bool:
     return not anew and not _is_rebound(task, key) and _is_called(frame, task, kept)
 
 
-def _key(note: Plain) -> Expr | None:
+def key_of(note: Plain) -> Expr | None:
     """What the value is stored under: `models[key] = value`."""
     for one in statements(note.frame.facts.body):
         if statement_of(one[1]) == statement_of(note.site):

@@ -10,7 +10,9 @@ with workers that collects tensors of its batches as they come, or their arrays,
 `labels.numpy()`, which have the same memory. And a list that gains the handle
 of each `SharedMemory` segment which the process attaches to. And a
 `manager.dict()` or `manager.list()` into which processes that a loop starts
-round after round put arrays, and that nothing is taken out of. And the store of
+round after round put arrays, and that nothing is taken out of; or in which the
+tasks of a pool look for what was made of the same file before, `if path not in
+cache: cache[path] = features(path)`, in a single pass. And the store of
 a process group, `TCPStore`, that gets packed tensors under a key of their own
 each time, `store.set(f"round/{n}", packed)`, none of which is ever deleted.
 
@@ -31,6 +33,8 @@ pages stay mapped, with a descriptor, until its handle is closed or dropped;
 - The container is emptied or made anew in the loop.
 - Few, large results: one from each worker.
 - A key of the store that is set again, which replaces what was there.
+- The memo of a pool's tasks has a limit, or its keys are few, or the same tasks
+  come again in the next epoch.
 - The handles are closed, or taken out of the list.
 - The loader has no workers, or `pin_memory=True`, which copies; or tensors are
   shared by file names (`set_sharing_strategy("file_system")`).
@@ -51,7 +55,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from ...evidence.managed import kept_by_managers
+from ...evidence.managed import cached_in_managers, kept_by_managers
 from ...evidence.places import NAMELESS
 from ...finding import Confidence, Remedy, Retains
 from ...lexical.mapped import left_mapped
@@ -108,6 +112,20 @@ def check(evidence: Evidence) -> Iterator[Report]:
             holder=managed.holder,
             release="take each result out of the container, `pop`, where it is read",
             related=((managed.started, "the processes are made here"),),
+        )
+    for managed in cached_in_managers(evidence.machine, evidence.program):
+        yield Report(
+            site=managed.site,
+            message=(
+                f"`{managed.holder}` is the manager's: its process gains an entry for each key that a task asks for, "
+                "and none ever leaves, so it ends up with what was made for all of them; give it a limit, and take the "
+                "oldest out"
+            ),
+            confidence=Confidence.MEDIUM,
+            value="what was made for each task",
+            holder=managed.holder,
+            release="take the oldest entry out before a new one makes the container too large",
+            related=((managed.started, "the tasks are handed out here"),),
         )
     for put in kept_in_stores(evidence.program):
         yield Report(
