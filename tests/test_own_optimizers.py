@@ -29,6 +29,17 @@ GUILTY = {
                             state["slow"] = torch.zeros_like(p)
                         state["slow"] = 0.9 * state["slow"] + 0.1 * p  # TML205
     """,
+    "an average of what a group is asked for": """
+        class Slow(torch.optim.Optimizer):
+            def step(self, closure=None):
+                for group in self.param_groups:
+                    rate = group.get("rate", 0.1)
+                    for p in group.get("params", []):
+                        state = self.state[p]
+                        if not state:
+                            state["slow"] = torch.zeros_like(p)
+                        state["slow"] = 0.9 * state["slow"] + rate * p  # TML205
+    """,
     "curvature with its graph": """
         class Curved(torch.optim.Optimizer):
             def step(self, closure):
@@ -62,6 +73,19 @@ INNOCENT = {
                         state["slow"] = group["beta"] * state["slow"] + p.data
                         p.data.add_(state["mean"], alpha=-group["lr"])
                 return loss
+    """,
+    "hyperparameters that a group need not have": """
+        class Warmed(torch.optim.Optimizer):
+            def step(self, closure=None):
+                for group in self.param_groups:
+                    rate = group["lr"] / group.get("warmup", 1)
+                    for p in group["params"]:
+                        state = self.state[p]
+                        if not state:
+                            state["rest"] = torch.zeros_like(p)
+                        moved = p.data.add(-rate * p.grad.data)
+                        state["rest"].copy_(p.data.sub(moved))
+                        p.data.copy_(moved)
     """,
     "a schedule that reads and sets a number by its name": """
         class Schedule:

@@ -101,6 +101,8 @@ def container_method(
     if name == "get":
         key = constant(args[0]) if args else ...
         found = obj.fields.get(f"[{key}]") if key is not ... else None
+        if found is None and key is not ...:
+            found = obj.fields.get("$other")  # `group.get("eps", 0)`
         if found is None and key is not ... and obj.kind == "dict" and not obj.unknown:
             found = obj.fields.get("*", UNKNOWN)  # no other entry than one under a key that is not known
         value = machine.elements(frame, (obj,)) if found is None else found
