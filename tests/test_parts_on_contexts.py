@@ -35,3 +35,38 @@ class Solved(torch.autograd.Function):
 )
 def test_a_part_of_what_is_given_back(unpack: str, keep: str, given: str) -> None:
     check("from solvers import solve\n" + SOLVED.format(unpack=unpack, keep=keep, given=given))
+
+
+APPLIED = """
+from kernels import fused
+
+class Fused(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, {params}):
+        out = torch.empty_like(x)
+        {made}
+        {keep}
+        return {given}
+
+    @staticmethod
+    def backward(ctx, *outer):
+        return fused(*outer)
+"""
+
+
+@pytest.mark.parametrize(
+    ("params", "made", "keep", "given"),
+    [
+        ("x", "probs = None; fused(x, out, probs=probs)", "ctx.probs = probs", "out, probs"),
+        ("x, wanted", "probs = fused(x, out) if wanted else None", "ctx.probs = probs  # TML106", "out, probs"),
+        ("x", "seed = 17; fused(x, out, seed)", "ctx.seed = seed", "out, seed"),
+        ("x, W: torch.Tensor, W_quant, s: float", "fused(x, W, out, s)", "ctx.kept = (W, W_quant, s)", "out"),
+        ("x, weight: torch.Tensor", "fused(x, weight, out)", "ctx.kept = weight", "out"),
+        ("x: torch.Tensor, W: torch.Tensor", "fused(x, W, out)", "ctx.kept = (x, W)  # TML106", "out"),
+        ("x, W: torch.Tensor, mask: torch.Tensor", "fused(x, W)", "ctx.kept = (W, mask)  # TML106", "out"),
+        ("x, weight: torch.Tensor", "weight = F.normalize(weight)", "ctx.kept = weight  # TML106", "out"),
+    ],
+)
+def test_what_lives_anyway(params: str, made: str, keep: str, given: str) -> None:
+    """A name that is bound to nothing gives no tensor back, and the weights of a module stay with that."""
+    check(APPLIED.format(params=params, made=made, keep=keep, given=given))

@@ -122,13 +122,13 @@ def _stores(evidence: Evidence) -> Iterator[tuple[Plain, int, str]]:
         seen.add(note.site)
         name, value, given = note.detail
         given_back = _is_returned(note)
-        if not given_back and not _LIVES_ANYWAY.isdisjoint(name.lower().split("_")):
+        if not given_back and _lives_anyway(name):
             continue
         if name.lower().endswith(_SMALL):
             continue
         if _WRITTEN_BACK.search(name.lower()) or _is_number(evidence, note):
             continue
-        if _is_let_go_again(note, name):
+        if _is_let_go_again(note, name) or (not given_back and _is_of_the_module(note)):
             continue
         if any(type(atom) is Obj and isinstance(atom.cls, Class) for atom in value):
             continue  # an object of the project that has a tensor sees to it itself
@@ -145,6 +145,10 @@ def _stores(evidence: Evidence) -> Iterator[tuple[Plain, int, str]]:
             yield note, min(max(weights), 3), "input or output of the function"
         else:
             yield note, 2, _TEMPORARY
+
+
+def _lives_anyway(name: str) -> bool:
+    return not _LIVES_ANYWAY.isdisjoint(name.lower().split("_"))
 
 
 def _is_let_go_again(note: Plain, name: str) -> bool:
@@ -187,6 +191,20 @@ def _gets_numbers(evidence: Evidence, note: Plain, place: int) -> bool:
     return bool(given) and all(part and last_name(part[0]) in plain for part in given)
 
 
+def _is_of_the_module(note: Plain) -> bool:
+    """Whether what is kept are weights that the function is given, and numbers: `ctx.kept = (weight, quant, scale)`."""
+    body, params = note.frame.facts.body, {one.name: one for one in note.frame.facts.params}
+    kept: Expr = (m.CONST, None)
+    kept = next((one[3] for one in statements(body) if one[0] == m.ASSIGN and one[1] == note.site), kept)
+    names = [str(one[1]) for one in _names(kept)]
+    if not names or len(names) != (len(kept[3]) if kept[0] == m.NEW else 1) or not params.keys() >= set(names):
+        return False
+    made = {part for one in statements(body) if one[0] == m.ASSIGN for target in one[2] for part in _names(target)}
+    weights = {name for name in names if "W" in name.split("_") or _lives_anyway(name)}
+    plain = all(_says_plain(params[name]) for name in set(names) - weights)
+    return bool(weights) and plain and all((m.NAME, name) not in made for name in names)
+
+
 def _says_plain(param: Param) -> bool:
     return param.hint is not None and param.hint[-1] in _PLAIN
 
@@ -200,7 +218,7 @@ def _is_returned(note: Plain) -> bool:
     for statement in statements(note.frame.facts.body):
         if statement[0] == m.ASSIGN and statement[1] == note.site:
             kept.update(_names(statement[3]))
-        elif statement[0] == m.ASSIGN:
+        elif statement[0] == m.ASSIGN and statement[3][0] != m.CONST:  # `probs = None` gives no tensor back
             bound.update((name, statement[1]) for target in statement[2] for name in _names(target))
             parts.setdefault(statement[3], set()).update(
                 name for target in statement[2] if target[0] == m.NEW for name in _names(target)
