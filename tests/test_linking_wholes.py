@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from projects import check_project
+from projects import check_project, lint, write
 
 _STATS = """
 from collections import defaultdict
@@ -234,3 +234,73 @@ def test_what_a_function_of_another_file_computes_of_what_it_is_given(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     check_project({"net.py": _NET, "speaker.py": _SPEAKER}, tmp_path, monkeypatch)
+
+
+_RATES = (
+    "def fill(cfg):\n"
+    + "    cfg.setdefault('rate', 1)\n    cfg['total'] = cfg['total'] + 1\n" * 120
+    + "    return cfg\n"
+)
+_VOICE = """
+from torch import nn
+from rates import fill
+
+class Net(nn.Module):
+    def __init__(self, cfg):
+        super().__init__()
+        self.layer, self.observer = nn.Linear(cfg["width"], 8), None
+
+    def forward(self, x):
+        return self.observer(self.layer(x)) if self.observer else self.layer(x)
+
+class Voice(nn.Module):
+    def __init__(self, cfg):
+        super().__init__()
+        self.net = Net(fill(cfg))
+
+    def forward(self, x, short=False):
+        x = x.long()
+        if short:
+            x = x[:, 1:]
+        if x.dim() == 1:
+            x = x.unsqueeze(0)
+        if x.size(0) > 8:
+            x = x[:8]
+        if x.size(1) > 8:
+            x = x[:, :8]
+        return {given}
+"""
+_SPEAK = """
+import torch
+from voice import Voice
+
+def main(cfg, codes):
+    voice, sounds = Voice(cfg).eval(), []
+    for code in codes:
+        sounds.append(voice(torch.tensor(code)))
+    return torch.stack(sounds)
+
+if __name__ == "__main__":
+    main({"width": 8}, [[1], [2]])
+"""
+
+
+@pytest.mark.parametrize(
+    ("given", "guilty"),
+    [
+        ("self.net(x).detach().squeeze()", False),
+        ("(self.net(x).detach(), self.net(x).mean().item())", False),
+        ("self.net(x).squeeze()", True),
+        ("self.net(x.detach())", True),
+        ("(self.net(x), x.detach())", True),
+    ],
+)
+def test_passes_that_there_is_no_time_for(
+    given: str, guilty: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What the constructor runs has used up the steps of other files: then the pass is judged by its `return`."""
+    files = {"rates.py": _RATES, "voice.py": _VOICE.format(given=given), "speak.py": _SPEAK}
+    names = write(tmp_path, files)
+    monkeypatch.chdir(tmp_path)
+    wanted = [("speak.py", 8, code) for code in ("TML102", "TML201") if guilty]
+    assert lint(tmp_path, names) == wanted

@@ -19,7 +19,7 @@ from .hints import value_of_hint
 from .library import fill_modules
 from .machine import Machine
 from .making import made_by_class
-from .module_classes import given_loud_parts, is_dull, is_module, is_quiet
+from .module_classes import given_loud_parts, gives_cut, is_dull, is_module, is_quiet
 from .modules import run_module
 from .objects import call_object
 from .passes import frozen, note_run, record_module_call
@@ -298,7 +298,7 @@ def ran(
     parents = tuple(tensor.node for tensor in machine.reach(result) if tensor.graph == ATTACHED)
     if not parents:
         recorded = machine.grad != OFF and not frozen(obj) and not _runs_without_gradients(obj)
-        if recorded and not _is_understood(result):
+        if recorded and not _is_understood(result) and not (isinstance(obj.cls, Class) and gives_cut(obj.cls)):
             if not (obj.unknown or makes_parts(obj)):
                 obj.weight = min(obj.weight, 1)  # a function, more likely than a model
             return run_module(machine, frame, obj, args, kwargs, site)

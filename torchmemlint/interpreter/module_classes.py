@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 
 from ..facts import knowledge
 from ..facts import model as m
-from ..facts.model import Stmt
+from ..facts.model import Expr, Stmt
 from ..facts.program import expressions
 from ..facts.walk import calls, last_name, nodes, once, statements
 from .linking import Unit
@@ -18,6 +18,7 @@ from .values import Bound, Class, Function, Obj, Value
 _PREPARING = (
     *knowledge.PREPARES, "__init__", "load_", "_load", "state_dict", "_save", "__setstate__", "get_", "_get_",
 )  # fmt: skip
+_CUTS = frozenset(("detach", "data", "item", "tolist", "numpy"))
 PLAIN_BASES = frozenset(("builtins.object", "abc.ABC", "typing.Generic", "typing.Protocol"))
 
 
@@ -105,6 +106,23 @@ def _lets_go(cls: Class, function: Function) -> bool:
         own = cls.find(given[2]) if given[:2] == (m.ATTR, (m.NAME, "self")) else None
         if any(type(member) is Function and member.grad is not None for member in own or ()):
             return True
+    return False
+
+
+def gives_cut(cls: Class) -> bool:
+    """Whether all that the pass of a module returns is off its graph: `return self.net(x).detach().squeeze()`."""
+    passes = [one.facts for one in cls.find("forward") or () if type(one) is Function]
+    given = [one[2] for facts in passes for one in statements(facts.body) if one[0] == m.RETURN]
+    return bool(given) and all(value is not None and _is_cut(value) for value in given)
+
+
+def _is_cut(value: Expr) -> bool:
+    if value[0] == m.NEW and value[3]:
+        return all(map(_is_cut, value[3]))
+    while value[0] in (m.CALL, m.ATTR):
+        if value[0] == m.ATTR and value[2] in _CUTS:
+            return True
+        value = value[2] if value[0] == m.CALL else value[1]
     return False
 
 
