@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ..facts import model as m
 from ..facts.indices import is_box
+from ..facts.program import targets
 from ..facts.walk import last_name, statements
 from .values import ATTACHED, FREE, LEAF, Obj, Tensor, constant
 
@@ -18,12 +19,14 @@ if TYPE_CHECKING:
 
 FEW = "few"  # one of many along some dimension, or the first or last few: `x[:, 0]`, `x[..., -1:]`
 SOME = "some"  # as many as it may be, perhaps a copy
+MIDDLE = "middle"  # one, or the few around it, half way through: `x[len(x) // 2]`, unless that is a list
 ROW = "row"  # one of those that the tensor is made of: `x[i]`, `for row in x`, `torch.split(x, sizes)`
 INDICES = ("indices",)  # the label of what `nonzero()` and `argmax()` give
 ARRAYS = ("array",)  # and of what `numpy()` gives of a part
 _PICKS = frozenset("mask masks keep kept valid idx idxs inds indices selected order perm".split())  # mostly a copy
 _ONE_WIDE = frozenset(("gather", "take_along_dim", "unsqueeze"))  # as most are called
 _LAST = (m.CONST, -1)
+_TWO = (m.CONST, 2)
 _OF_STEPS = frozenset("hidden hiddens state states logits".split())  # of each sequence, of each step, a vector
 _PRODUCTS = ("matmul", "mm", "bmm", "einsum")
 _JOINS = ("cat", "concat", "concatenate", "stack", "hstack", "column_stack")
@@ -48,6 +51,10 @@ def take(machine: Machine, frame: Frame, tensor: Tensor, base: Expr | None, kind
     hooks get one is assumed."""
     if not kind or tensor.graph == LEAF or (tensor.bundle and kind != FEW):
         return tensor
+    if kind == MIDDLE:
+        if tensor.weight < 2:
+            return tensor
+        kind = FEW
     derivation = machine.derivation
     root = _root(machine, tensor.node)
     label = derivation.labels.get(root)
@@ -84,12 +91,17 @@ def kind_of(machine: Machine, frame: Frame, item: Expr, value: Value) -> str:
     """Which part an index takes; "" for most, for copies and for what cannot be told."""
     index = item[2]
     if index[0] == m.NEW:
+        if index[1] is not None and _is_middle_of_all(frame, index[3]):
+            return MIDDLE
         few = index[1] is not None and index[3] and _takes_few(machine, frame, index[3])
         few = few or (index[1] is not None and (_is_last_state(item[1], index[3]) or is_box(index[3])))
         few = few and not _is_homogeneous(frame, item[1])
         return FEW if few and not _is_one_wide(frame, item[1]) else SOME
     if index[0] == m.SLICE:
-        return FEW if _is_sparse(machine, frame, index) and not index[2] else ""
+        around = _is_middle(frame, index[1]) and _is_middle(frame, index[2])
+        return MIDDLE if around else FEW if _is_sparse(machine, frame, index) and not index[2] else ""
+    if _is_middle(frame, index):
+        return MIDDLE
     if index[0] == m.COMPARE or (value and type(value[0]) in (Tensor, Obj)):
         return SOME  # of `features[labels == i]`, too, whatever the labels are
     if index[0] != m.NAME:
@@ -124,6 +136,30 @@ def _takes_few(machine: Machine, frame: Frame, index: tuple[Expr, ...]) -> bool:
         else:
             return False
     return few > 0 and whole > 0
+
+
+def _is_middle_of_all(frame: Frame, index: tuple[Expr, ...]) -> bool:
+    """`[:, :, depth // 2]`, `[middle, :, :]`: whatever else there is along the other dimensions."""
+    others = [each for each in index if not _is_middle(frame, each)]
+    whole = (each[0] == m.TEXT or (each[0] == m.SLICE and not any(each[1:])) for each in others)
+    return len(others) < len(index) and all(whole)
+
+
+def _is_middle(frame: Frame, index: Expr | None) -> bool:
+    """`depth // 2`, `int(depth / 2)`, and the next to it, also by a name: one of so many that there is a middle."""
+    if index is None:
+        return False
+    if index[0] == m.NAME:
+        bound = [one[3] for one in statements(frame.facts.body) if index in targets(one) and one[0] == m.ASSIGN]
+        return len(bound) == 1 and bound[0][0] != m.NAME and _is_middle(frame, bound[0])
+    if index[0] == m.CALL and index[2] == (m.NAME, "int") and len(index[3]) == 1:
+        half = index[3][0]
+        return bool(half[0] == m.ARITH and half[1] == "Divide" and half[3] == _TWO)
+    if index[0] != m.ARITH:
+        return False
+    if index[1] in ("Add", "Subtract") and index[3][0] == m.CONST:
+        return _is_middle(frame, index[2])
+    return bool(index[1] == "FloorDivide" and index[3] == _TWO)
 
 
 def _is_last_state(base: Expr, index: tuple[Expr, ...]) -> bool:

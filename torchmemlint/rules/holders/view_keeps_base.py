@@ -2,13 +2,14 @@
 
 ## What it does
 Reports a loop that collects a part of a tensor, `states[:, 0]`, `states[...,
--1:]`, or a box of a picture, `frame[:, top:bottom, left:right]`, as it comes:
-detached or computed without gradients, but a view; also where a function of the
-program takes the part and returns it, or a hook was given the whole. So are
-rows of a batch that an object keeps where only some of them get there, and an
-attribute that is left with the first heads, or the last step, of what the same
-call has computed. So is a weight that is cut down to its first rows, or to the
-part of one rank, and becomes a parameter as it is.
+-1:]`, the middle slice of a volume, `scan[scan.shape[0] // 2]`, or a box of a
+picture, `frame[:, top:bottom, left:right]`, as it comes: detached or computed
+without gradients, but a view; also where a function of the program takes the
+part and returns it, or a hook was given the whole. So are rows of a batch that
+an object keeps where only some of them get there, and an attribute that is left
+with the first heads, or the last step, of what the same call has computed. So
+is a weight that is cut down to its first rows, or to the part of one rank, and
+becomes a parameter as it is.
 
 ## Why it retains
 A basic index gives a view: a tensor of its own shape over the same storage.
