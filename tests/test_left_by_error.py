@@ -49,6 +49,19 @@ BY_CHANNEL = {
     "adds": "self.listeners.setdefault(channel, set()).add(queue)",
     "body": "yield queue\n        self.listeners[channel].discard(queue)",
 }
+BY_KEY = {
+    "made": "{}",
+    "all": "self.listeners.values()",
+    "adds": "key = id(queue)\n        self.listeners[key] = queue",
+    "body": "yield queue\n        del self.listeners[key]",
+}
+LOCKED = {
+    "made": "{}",
+    "all": "list(self.listeners.values())",
+    "adds": "with self.lock:\n            self.listeners[channel] = queue",
+    "body": "yield queue\n        with self.lock:\n            self.listeners.pop(channel, None)",
+}
+KEY_FINALLY = "try:\n            yield queue\n        finally:\n            del self.listeners[key]"
 FINALLY = "try:\n            yield queue\n        finally:\n            self.listeners.remove(queue)"
 
 
@@ -57,6 +70,8 @@ FINALLY = "try:\n            yield queue\n        finally:\n            self.lis
     [
         {},
         BY_CHANNEL,
+        BY_KEY,
+        LOCKED,
         {"fills": "queue.put_nowait(item)"},
         {"made": "[]", "adds": "self.listeners.append(queue)"},
         {"body": "async with self.lock:\n            yield queue\n        self.listeners.remove(queue)"},
@@ -70,6 +85,8 @@ def test_queues_that_an_error_leaves_there(change: dict[str, str]) -> None:
     "change",
     [
         {"body": FINALLY},
+        BY_KEY | {"body": KEY_FINALLY},
+        LOCKED | {"queue": "asyncio.Queue(4)"},
         {"body": "try:\n            yield queue\n        except Exception: pass\n        self.listeners.remove(queue)"},
         {"queue": "asyncio.Queue(maxsize=8)"},
         {"queue": "deque(maxlen=8)"},

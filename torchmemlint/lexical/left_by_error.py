@@ -2,7 +2,7 @@
 
 `self.listeners.add(queue)`, `yield queue`, `self.listeners.remove(queue)`: an exception in the `with` block, as when a
 client hangs up or its task is cancelled, is raised at the `yield` [docs]. The queue stays on the list, and whoever
-goes through the list fills it for nobody.
+goes through the list fills it for nobody. So is an entry of a table, `self.listeners[key] = queue`.
 """
 
 from __future__ import annotations
@@ -48,13 +48,20 @@ def _left(program: Program, function: FunctionFacts) -> Iterator[LeftByError]:
     queues = {target for one in before for target in _bound_to_queue(one)}
     gone = {(_list_of(place), entry): one[1] for one in after for place, entry in _removed(one)}
     for one in before:
-        for call in calls_of(one):
-            if call[2][0] != m.ATTR or call[2][2] not in _ADDS or len(call[3]) != 1 or call[3][0] not in queues:
-                continue
-            listeners = _list_of(call[2][1])
-            taken = gone.get((listeners, call[3][0]))
+        for place, entry in _added(one, queues):
+            listeners = _list_of(place)
+            taken = gone.get((listeners, entry))
             if taken is not None and _outlives(function, listeners) and _is_gone_through(program, listeners):
                 yield LeftByError(one[1], text(listeners), asked[1], taken)
+
+
+def _added(statement: Stmt, queues: set[Expr]) -> Iterator[tuple[Expr, Expr]]:
+    """What gets a queue, and by what it is found there: `listeners.add(queue)`, `listeners[key] = queue`."""
+    if statement[0] == m.ASSIGN and statement[3] in queues:
+        yield from (target[1:] for target in statement[2] if target[0] == m.ITEM)
+    for call in calls_of(statement):
+        if call[2][0] == m.ATTR and call[2][2] in _ADDS and len(call[3]) == 1 and call[3][0] in queues:
+            yield call[2][1], call[3][0]
 
 
 def _around_the_yield(body: Block) -> tuple[list[Stmt], Stmt | None, list[Stmt]]:
@@ -88,6 +95,8 @@ def _bound_to_queue(statement: Stmt) -> Iterator[Expr]:
 
 
 def _removed(statement: Stmt) -> Iterator[tuple[Expr, Expr]]:
+    if statement[0] == m.DELETE:
+        yield from (target[1:] for target in statement[2] if target[0] == m.ITEM)
     for call in calls_of(statement):
         if call[2][0] == m.ATTR and call[2][2] in _REMOVES and call[3]:
             yield call[2][1], call[3][0]
