@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
+from projects import check_project
 from snippets import check, check_innocent
 
 SERVER = """
@@ -142,3 +145,41 @@ def test_work_without_tensors() -> None:
                     except Refused as error:
                         self.refused.append(error.with_traceback(None))
         """)
+
+
+PAGES = """
+import torch
+from torch import nn
+
+class PageError(RuntimeError):
+    pass
+
+def read(net, x):
+    with torch.no_grad():
+        try:
+            return net(x).sum().item()
+        except ValueError as error:
+            raise PageError(str(error)) from None
+"""
+READER = """
+import torch
+from pages import PageError, read
+
+class Reader:
+    def __init__(self, net):
+        self.net, self.failed = net, []
+
+    def ask(self, x):
+        try:
+            return read(self.net, x)
+        except PageError as error:
+            KEPT
+"""
+
+
+@pytest.mark.parametrize("kept", ["self.failed.append(error.with_traceback(None))", "self.failed.append(str(error))"])
+def test_an_error_that_a_function_of_another_file_raises(
+    kept: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    reader = READER.replace("KEPT", kept + ("  # TML307" if "traceback" in kept else ""))
+    check_project({"pages.py": PAGES, "reader.py": reader}, tmp_path, monkeypatch)

@@ -33,7 +33,8 @@ def raised_in_a_clause(program: Program, function: FunctionFacts, tried: tuple[S
         if found >= 0:
             return -1 if _cuts_chains(program) else found
         seen |= names
-        places = [program.by_name[name][0].facts for name in names if len(program.by_name.get(name, ())) == 1]
+        found_by_name = (program.by_name.get(name, ()) for name in names)  # `get` also looks into other files
+        places = [known[0].facts for known in found_by_name if len(known) == 1]
         inner = [(place, one) for place in places for one in tries(place)]
         names = {name for place in places for name in place.calls} - seen
     return -1
