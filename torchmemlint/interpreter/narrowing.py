@@ -13,7 +13,7 @@ from ..facts.walk import calls_of, statements
 from .frames import Frame
 from .machine import Machine
 from .passes import in_eval_mode, put_in_mode
-from .settings import compared, is_a_setting, is_certain, is_in_the_rest, is_named_after_a_setting
+from .settings import compared, in_parts, is_a_setting, is_certain, is_in_the_rest, is_named_after_a_setting
 from .values import (
     ATTACHED,
     FREE,
@@ -60,7 +60,8 @@ def truth(machine: Machine, frame: Frame, test: Expr) -> tuple[bool | None, Narr
         if asked is not None and asked[0][3][0][0] == m.NAME:
             known, positive, negative = _truth_of_call(machine, frame, asked[0])
             return (known, positive, negative) if asked[1] else (None, negative, positive)
-        return _truth_of_comparison(machine, frame, test)
+        parts = in_parts(test)
+        return truth(machine, frame, parts) if parts is not None else _truth_of_comparison(machine, frame, test)
     value = machine.eval(frame, test)
     if op in (m.CONST, m.NAME):
         known = constant(value)

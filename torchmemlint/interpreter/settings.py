@@ -130,6 +130,24 @@ def is_named_after_a_setting(machine: Machine, frame: Frame, name: Expr) -> bool
     return len(values) == 1 and values[0][:1] == (m.ATTR,) and is_a_setting(machine, frame, values[0])
 
 
+def in_parts(test: Expr) -> Expr | None:
+    """A comparison with several constants as one with each of them: `(method, route) == ("GET", "/")` asks for both,
+    `method in ("GET", "HEAD")` for one of the two."""
+    _, asks, left, right, more = test
+    if more or right[0] != m.NEW or not right[3] or any(item[0] != m.CONST for item in right[3]):
+        return None
+    if asks in ("Equal", "NotEqual") and left[:1] + left[2:3] == (m.NEW, right[2]):
+        if len(left[3]) != len(right[3]) or any(item[0] == m.STAR for item in left[3]):
+            return None
+        pairs = zip(left[3], right[3], strict=True)
+        whole: Expr = (m.BOOL, "and", tuple((m.COMPARE, "Equal", one, value, ()) for one, value in pairs))
+    elif asks in ("In", "NotIn") and left[0] in (m.NAME, m.ATTR):
+        whole = (m.BOOL, "or", tuple((m.COMPARE, "Equal", left, value, ()) for value in right[3]))
+    else:
+        return None
+    return whole if asks in ("Equal", "In") else (m.NOT, whole)
+
+
 def compared(machine: Machine, frame: Frame, test: Expr) -> bool | None:
     """What a setting's number says beside one that is written, `self.config.aux_weight > 0`, if it is known."""
     order = _ORDERS.get(test[1])
