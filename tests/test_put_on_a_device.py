@@ -21,6 +21,24 @@ _USE = """
             tops = [scene["speed"].cpu().numpy().max() for scene in scenes]
             return model(batch["past"]), tops
 """
+_ROWS = """
+        @torch.no_grad()
+        def pick(model: nn.Module, loader, count, length, device):
+            rows = []
+            for batch in loader:
+                mask = batch.get("mask")
+                for index in range(len(batch["ids"])):
+                    if len(rows) >= count:
+                        return rows
+                    LINE
+                    KEEP
+            return rows
+
+        def show(model: nn.Module, loader, decode, device):
+            for row in pick(model, loader, 3, 80, device):
+                row = row["row"] if "row" in row else row
+                print(decode(row.cpu()))
+"""
 SNIPPETS = {
     "scenes that are loaded onto the device": _LOAD + _USE.replace("LINE", "scenes.append(load_scene(path, device))"),
     "scenes that are loaded, by a name": _LOAD
@@ -41,6 +59,18 @@ SNIPPETS = {
             past = {key: batch[key][:1].detach().cpu().numpy() for key in batch}
             return model(batch["x"]).cpu(), past
         """,
+    "the first rows of some batches": _ROWS.replace(
+        "LINE", 'row = batch["ids"][index][:length].unsqueeze(0).to(device)'
+    ).replace("KEEP", "rows.append(row)"),
+    "several parts of them": _ROWS.replace(
+        "LINE", 'row = batch["ids"][index][:length].unsqueeze(0).to(device)'
+    ).replace("KEEP", 'rows.append({"ids": row, "mask": mask[index].to(device) if mask is not None else None})'),
+    "what is computed of the rows": _ROWS.replace(
+        "LINE", 'row = model(batch["ids"][index][:length].unsqueeze(0).to(device))'
+    ).replace("KEEP", "rows.append(row)  # TML310"),
+    "what is computed of them, moved by a name": _ROWS.replace("LINE", "row = model(mask[index]).to(device)").replace(
+        "KEEP", 'rows.append({"row": row})  # TML310'
+    ),
     "what the model makes of what is loaded": _LOAD
     + """
         @torch.no_grad()
