@@ -283,3 +283,51 @@ def test_a_table_of_losses_that_a_helper_lists(
 ) -> None:
     helper = _REDUCED.format(both=both, over=over, value=value, mark="")
     check_project({"ranks.py": helper, "train.py": _REDUCING}, tmp_path, monkeypatch)
+
+
+_TOLD = """
+    import collections
+    class Tracker(collections.defaultdict):
+        def __init__(self):
+            super().__init__(int)
+
+        def __add__(self, other):
+            whole = Tracker()
+            for key, value in self.items():
+                whole[key] = value
+            for key, value in other.items():
+                whole[key] = whole[key] + value
+            return whole
+
+    def find_loss(model: nn.Module, batch, training):
+        with torch.set_grad_enabled(training):
+            {targets} = model(batch["inputs"], batch["lengths"])
+        told = Tracker()
+        told["loss"] = loss.detach().item()
+        {note}
+        return loss, told
+
+    def train(model: nn.Module, optimizer, loader):
+        total = Tracker()
+        for batch in loader:
+            loss, told = find_loss(model, batch, True)
+            total = total + told{mark}
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+        return total
+    """
+
+
+def test_counts_and_records_that_a_model_gives_beside_a_loss_that_others_back_propagate() -> None:
+    for name in ("tot_frames", "total_tokens", "acc", "char_accuracy", "correct", "n_right", "logging_output"):
+        check(_TOLD.format(targets=f"loss, {name}", note=f'told["more"] = {name}', mark=""))
+    copied = "for key in log:\n            told[key] = log[key]"
+    check(_TOLD.format(targets="loss, seen_mask, log", note=copied, mark=""))
+
+
+def test_tensors_that_a_model_gives_beside_a_loss_that_others_back_propagate() -> None:
+    for name in ("total_score", "frames", "penalty", "extra"):
+        check(_TOLD.format(targets=f"loss, {name}", note=f'told["more"] = {name}', mark="  # TML101"))
+    copied = "for key in parts:\n            told[key] = parts[key]"
+    check(_TOLD.format(targets="loss, seen_mask, parts", note=copied, mark="  # TML101"))

@@ -20,6 +20,8 @@ _SIDES = frozenset("n t l s h w len length seq seqlen time frames tokens steps h
 _RECORDS = frozenset("metric metrics stat stats statistics log logs logging info infos scalars summary report".split())
 _LENGTHS = ("lens", "length", "lengths", "mask", "masks", "count", "counts", "size", "sizes", "indices")
 _ABOUT = ("meta", "metas", "metadata")
+_RIGHT = frozenset("acc accs accuracy accuracies correct hits".split())
+_COUNTED = frozenset("frames tokens samples examples words utterances pixels".split())
 
 
 def unpack(machine: Machine, frame: Frame, targets: tuple[Expr, ...], value: Value, site: Site) -> None:
@@ -42,10 +44,8 @@ def unpack(machine: Machine, frame: Frame, targets: tuple[Expr, ...], value: Val
             part = _part_differentiated(machine, frame, site, target, part)
         elif any(type(atom) is Tensor and atom.bundle for atom in value) and _names_lengths(target):
             part = UNKNOWN  # next to what a module computed it hands out lengths and masks
-        elif _names_record(target) and all(_is_unseen_loss(machine, atom) for atom in value):
+        elif _names_record(target) and _is_beside_loss(machine, frame, targets, value, site):
             part = UNKNOWN
-        elif _names_record(target) and site in frame.facts.backward and all(map(_is_of_unseen_pass, value)):
-            part = UNKNOWN  # beside the loss that is back-propagated
         elif target[0] == m.NAME and frame.facts.backward.get(site, target[1]) != target[1]:
             part = tuple(_beside_the_loss(machine, atom) for atom in part)
         if target[0] == m.NAME and part and all(type(atom) is Tensor and atom.weight < 3 for atom in part):
@@ -92,16 +92,27 @@ def _names_a_side(target: Expr) -> bool:
 
 
 def _names_lengths(target: Expr) -> bool:
-    """`hlens`, `mask`, `lengths[i]`, `datapoint_count`: numbers and booleans, which have no graph; or `metadata`, a
-    table of such."""
+    """`hlens`, `mask`, `lengths[i]`, `datapoint_count`, `tot_frames`: numbers and booleans, which have no graph; nor
+    has how often something was right, `acc`; or `metadata`, a table of such."""
     name = last_name(target)
     words = name.lower().split("_")
-    return names_number(name) or words[-1] in _ABOUT or any(word.endswith(_LENGTHS) for word in words)
+    if words[-1] in _ABOUT or words[-1] in _RIGHT or (words[0] in ("tot", "total") and words[-1] in _COUNTED):
+        return True
+    return names_number(name) or any(word.endswith(_LENGTHS) for word in words)
 
 
 def _names_record(target: Expr) -> bool:
     """`metrics`, `loss_stats`, `log_dict`: what is there to be printed, which is numbers as often as not."""
     return target[0] == m.NAME and not _RECORDS.isdisjoint(target[1].lower().split("_"))
+
+
+def _is_beside_loss(machine: Machine, frame: Frame, targets: tuple[Expr, ...], value: Value, site: Site) -> bool:
+    """Whether parts stand beside the loss that something unseen gives: it is back-propagated here, or is called one,
+    `return loss, info`."""
+    if all(_is_unseen_loss(machine, atom) for atom in value):
+        return True
+    named = any("loss" in last_name(target).lower().split("_") for target in targets)
+    return all(map(_is_of_unseen_pass, value)) and (named or site in frame.facts.backward)
 
 
 def _is_unseen_loss(machine: Machine, atom: Any) -> bool:
