@@ -152,3 +152,25 @@ def test_states_that_an_optimizer_takes_by_a_name_of_their_own(mapped: str, mark
                 loss.backward()
                 opt.step()
         """)
+
+
+@pytest.mark.parametrize(("owner", "mark"), [("drawn.sampler", ""), ("drawn", ""), ("net.head", "  # TML313")])
+def test_states_that_what_draws_takes(owner: str, mark: str) -> None:
+    """A sampler, or a loader that can be resumed, has numbers for a state."""
+    check(f"""
+        def draw(data, net, states=None):
+            drawn = torch.utils.data.DataLoader(data, sampler=Resumed(data))
+            if states is not None:
+                {owner.replace("drawn", "train_loader")}.load_state_dict(states)
+            return drawn
+
+        def train(net, path, data):
+            left = torch.load(path, map_location="cpu"){mark}
+            drawn = draw(data, net, states=left)
+            optimizer = torch.optim.AdamW(net.parameters())
+            for x, y in drawn:
+                loss = F.mse_loss(net(x), y)
+                optimizer.zero_grad()
+                loss.backward()
+                optimizer.step()
+        """)

@@ -12,7 +12,7 @@ from ..facts.walk import calls_of, expressions_of, heads, last_name, nodes, stat
 
 _WORDS = ("ckpt", "checkpoint", "state", "model", "weight", "resume", "pretrained", "optim", "snapshot")
 _SMALL = ("scaler", "sched", "rng", "random", "metric", "statistic", "index", "config", "arg", "dataloader", "sampler")
-_OF_NUMBERS = ("sched", "scaler", "stopp")  # what has no tensors for a state
+_OF_NUMBERS = ("sched", "scaler", "stopp", "sampler", "loader", "dataloader")  # what has no tensors for a state
 TAKES_OVER = (*_OF_NUMBERS, "optim")  # what takes loaded tensors for its own [torch.optim.Optimizer; measured]
 _RUN_STARTS = frozenset("setup on_fit_start on_train_start on_train_begin on_pretrain_routine_start".split())
 MODULES = frozenset("module model pl_module layer net network".split())
