@@ -175,6 +175,19 @@ def test_a_tensor_that_a_long_helper_returns_beside_the_loss(tmp_path: Path, mon
     check_project(files, tmp_path, monkeypatch)
 
 
+@pytest.mark.parametrize(("given", "mark"), [("loss_sum.item()", ""), ("loss_kept", ""), ("loss_sum", "  # TML101")])
+def test_a_second_loss_that_a_long_helper_returns(
+    given: str, mark: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    terms = (
+        _TERMS.format(hint="", given=given)
+        .replace("total", "loss_sum")
+        .replace("    return", "    loss_kept = loss_sum.item()\n    return")
+    )
+    trainer = _TRAINER.replace('found["margin"]', f"found{mark}")
+    check_project({"terms.py": terms, "train.py": trainer}, tmp_path, monkeypatch)
+
+
 _RECORDED = """
     def train(model, draw, optimizer, every):
         kept = []
