@@ -49,6 +49,22 @@ PROJECTS = {
         "train.py": train("import pack.meters", "pack.meters.Meter"),
     },
     "relative": {"pack/__init__.py": "", "pack/meters.py": METER, "pack/train.py": train("from .meters import Meter")},
+    "a script in a package, beside its module": {
+        "pack/__init__.py": "",
+        "pack/meters.py": METER,
+        "pack/train.py": train("from meters import Meter"),
+    },
+    "a part of a package names no module beside it": {
+        "pack/__init__.py": "",
+        "pack/meters.py": METER,
+        "pack/sizes.py": "WIDTH = 8",
+        "pack/train.py": train("from .sizes import WIDTH\nfrom meters import Meter").replace("  # TML101", ""),
+    },
+    "a module of a package is no other package of that name": {
+        "pack/__init__.py": "",
+        "pack/ray.py": METER,
+        "pack/train.py": train("from ray import Meter").replace("  # TML101", ""),
+    },
     "relative, one up": {
         "pack/__init__.py": "",
         "pack/meters.py": METER,

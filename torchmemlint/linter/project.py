@@ -19,6 +19,7 @@ from .makers import made_by_others
 from .patterns import Patterns
 from .programs import leading_files, nearest
 from .repeated import repeated_by_others
+from .scripts import beside_a_script
 from .watched import Watched
 
 _MOST_STATEMENTS = 60_000  # of facts that are kept in memory: some 60 MB
@@ -166,17 +167,17 @@ class Project:
         folder = os.path.dirname(importer)
         if level == _SUBMODULE:
             is_package = os.path.basename(importer) in ("", "__init__.py")
-            return self._walk(folder, [dotted]) if is_package else None
+            return self.walk(folder, [dotted]) if is_package else None
         parts = dotted.split(".") if dotted else []
         if level:
             for _ in range(level - 1):
                 folder = os.path.dirname(folder)
-            return self._walk(folder, parts)
+            return self.walk(folder, parts)
         for start in self._starts(folder):
-            found = self._walk(start, parts)
+            found = self.walk(start, parts)
             if found is not None and (found != importer or os.path.basename(found) == "__init__.py"):
                 return found  # of a package also itself: `from package import part` in its own `__init__`
-        return None
+        return beside_a_script(self, importer, folder, parts)
 
     def _starts(self, folder: str) -> list[str]:
         """Where absolute imports of a file may begin: the folder above its package (its own, for a script), the
@@ -190,7 +191,8 @@ class Project:
             self._folders_to_start[folder] = known
         return known
 
-    def _walk(self, folder: str, parts: list[str]) -> str | None:
+    def walk(self, folder: str, parts: list[str]) -> str | None:
+        """The file of a module below a folder, or the folder of a namespace package."""
         for number, part in enumerate(parts):
             inner = os.path.join(folder, part)
             last = number == len(parts) - 1
