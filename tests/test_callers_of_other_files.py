@@ -121,3 +121,55 @@ def test_objects_that_others_make(case: str, tmp_path: Path, monkeypatch: pytest
     names = write(tmp_path, files)
     monkeypatch.chdir(tmp_path)
     assert lint(tmp_path, names) == marked(files)
+
+
+_SCRIPT = """
+import torch
+from torch import nn
+from torch.nn.parallel import DistributedDataParallel
+
+class Stack(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.layers = nn.ModuleList(nn.Linear(8, 8) for _ in range(3))
+
+    def forward(self, x):
+        for layer in self.layers:
+            x = layer(x)
+        return x
+
+    def inference(self, data):
+        for layer in self.layers:
+            loader = torch.utils.data.DataLoader(data, batch_size=8)
+            found = torch.zeros(100, 8)
+            for rows, x in loader:
+                found[rows] = layer(x){mark}
+        return found
+
+def evaluate(model, loader):
+    model.eval()
+    {guard}
+        return model.module.inference(loader)
+
+def run(rank, made, loader):
+    print(evaluate(made.take(rank), loader).argmax(1))
+
+{end}
+"""
+_GUARDED, _OPEN = "with torch.no_grad():", "if True:"
+_RUN = 'if __name__ == "__main__":\n    torch.multiprocessing.spawn(run, args=({}, []))'
+
+
+@pytest.mark.parametrize(
+    ("guard", "end", "mark"),
+    [
+        (_GUARDED, _RUN, ""),
+        (_OPEN, _RUN, "  # TML201"),
+        (_GUARDED, "", "  # TML201"),  # others may call the method as well
+        (_GUARDED, _RUN + "\n    Stack().inference([])", "  # TML201"),
+    ],
+)
+def test_calls_of_a_model_that_a_program_has_wrapped(
+    guard: str, end: str, mark: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    check_project({"train.py": _SCRIPT.format(guard=guard, end=end, mark=mark)}, tmp_path, monkeypatch)

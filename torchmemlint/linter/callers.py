@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from ..facts import model as m
 from ..facts.guarded import mentions
 from ..facts.model import CALLS_PER_STATEMENT, Expr, FileFacts, FunctionFacts, Site
-from ..facts.walk import expressions_of, statements
+from ..facts.walk import expressions_of, nodes, statements
 from .imports import imports
 
 if TYPE_CHECKING:
@@ -56,7 +56,13 @@ def _guarded(
         return False
     others = others_call(path, name)
     led = any(far or not off for _, off in own)  # what the file itself does under a mode, its run has shown
+    led = led or (bool(own) and _is_program(facts))  # or not, of a model that comes wrapped; nobody else calls it there
     return others == GUARDED or (led and others is None)
+
+
+def _is_program(facts: FileFacts) -> bool:
+    """Whether a file is there to be run: `if __name__ == "__main__":`."""
+    return any(one[0] == m.IF and (m.NAME, "__name__") in nodes(one[2]) for one in facts.functions[0].body)
 
 
 def others_who_call(project: Project, path: str, name: str, first: bool = True) -> str | None:
