@@ -8,11 +8,18 @@ from typing import NamedTuple
 
 from ..facts import model as m
 from ..facts.model import Expr, Site, Stmt
-from ..facts.program import Place, Program, text
-from ..facts.walk import calls, calls_of, expressions_of, heads, in_loops, last_name, nodes, statements
+from ..facts.program import Place, Program, targets, text
+from ..facts.walk import calls, calls_of, expressions_of, heads, in_loops, last_name, nodes, root_of, statements
 
 _HEAVY = re.compile(r"(?i)batch|loader|dataset|sample|stream|frame|image|example|clip|chunk|tensor|activation")
 _LOOKS = ("next", "anext", "islice")
+_TENSORS = ("Tensor", "FloatTensor", "LongTensor", "ndarray")
+_MAKERS = frozenset(
+    """tensor as_tensor from_numpy manual_seed seed device load empty zeros ones full arange rand randn randint
+    is_tensor""".split()
+)
+_NUMBERS = ("shape", "dtype", "device", "ndim")
+_TO_DEVICE = ("cuda", "pin_memory")
 
 
 class Behind(NamedTuple):
@@ -34,7 +41,7 @@ def left_behind(program: Program) -> Iterator[Behind]:
             continue
         for made in statements(place.facts.body):
             pair = _branches(program, made)
-            if not pair or not (_of_batches(place, made[3]) or _is_given_batches(program, place, made[3][3][0])):
+            if not pair or not _are_heavy(program, place, made, pair):
                 continue
             if _splits_again(place, made, pair):
                 yield Behind(made[3][1], text(made[3][3][0]), text(_other(pair, made[3][3][0])), again=True)
@@ -59,6 +66,71 @@ def _branches(program: Program, made: Stmt) -> tuple[Expr, Expr] | tuple[()]:
 
 def _item(branch: Expr) -> str:
     return f"{text(branch[1])}[{branch[2][1]}]"
+
+
+def _are_heavy(program: Program, place: Place, made: Stmt, pair: tuple[Expr, ...]) -> bool:
+    """Whether what is split has tensors, as far as names, hints, what is done to it or where it comes from say."""
+    given = made[3][3][0]
+    return (
+        _of_batches(place, made[3])
+        or _is_given_batches(program, place, given)
+        or _is_of_records(program, place, given)
+        or _are_computed_with(program, place, pair)
+    )
+
+
+def _is_of_records(program: Program, place: Place, given: Expr) -> bool:
+    """`records: Iterable[Record]`, and the class of the file has a field for a tensor."""
+    hints = [param.hint for param in place.facts.params if given == (m.NAME, param.name) and param.hint]
+    named = {part[1] for hint in hints for part in nodes(hint) if part[0] == m.NAME}
+    return any(
+        last_name(part) in _TENSORS
+        for cls in program.facts.classes
+        if cls.name in named
+        for one in program.facts.functions[cls.body].body
+        if one[0] == m.ANNOTATE
+        for part in nodes(one[3])
+    )
+
+
+def _are_computed_with(program: Program, place: Place, pair: tuple[Expr, ...]) -> bool:
+    """Whether the function gives an item, or a part of one, to torch, `torch.stack(row.frames)`, or moves it."""
+    items: set[Expr] = set()
+    for one in statements(place.facts.body):
+        over: Expr | None = one[3] if one[0] in (m.FOR, m.ASSIGN) else None
+        call = over if over is not None and over[0] == m.CALL and over[3] else None
+        if one[0] == m.ASSIGN:
+            over = call[3][0] if call is not None and last_name(call[2]) in _LOOKS else None
+        elif call is not None:  # `enumerate(rows)`
+            over = call[3][0]
+        if over in pair:
+            items |= {root_of(target) for target in targets(one)}
+    every = (call for one in statements(place.facts.body) for call in calls_of(one)) if items else ()
+    return any(_takes_tensor(program, call, items) for call in every)
+
+
+def _takes_tensor(program: Program, call: Expr, items: set[Expr]) -> bool:
+    name = last_name(call[2])
+    if call[2][0] == m.ATTR and name in _TO_DEVICE and root_of(call[2]) in items:
+        return True
+    if not program.dotted(call[2]).startswith("torch.") or name in _MAKERS or name[:1].isupper():
+        return False
+    given = [part for value in call[3] for part in _operands(value)]
+    return any(root_of(part) in items and last_name(part) not in _NUMBERS for part in given)
+
+
+def _operands(value: Expr) -> Iterator[Expr]:
+    """`row.vectors` and `centre` of `row.vectors[a:b] - centre`."""
+    if value[0] == m.ARITH:
+        yield from _operands(value[2])
+        yield from _operands(value[3])
+    elif value[0] == m.NEW:
+        for item in value[3]:
+            yield from _operands(item)
+    elif value[0] == m.ITEM:
+        yield value[1]
+    elif value[0] in (m.NAME, m.ATTR):
+        yield value
 
 
 def _of_batches(place: Place, call: Expr) -> bool:

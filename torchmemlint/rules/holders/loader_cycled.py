@@ -4,8 +4,9 @@
 Reports `itertools.cycle(loader)`, where the argument is a `DataLoader` or is
 named as one; with low confidence also `list(loader)`. Likewise
 `executor.map(score, loader)` of a pool of threads. And a branch of
-`itertools.tee` over batches that is looked at once and then stays bound while
-the other one is gone through, or that each pass splits anew.
+`itertools.tee` over batches, or what else has tensors, that is looked at once
+and then stays bound while the other one is gone through, or that each pass
+splits anew.
 
 ## Why it retains
 `cycle` cannot restart an iterable, so it saves a copy of each element of the
