@@ -193,3 +193,46 @@ def main(items):
 @pytest.mark.parametrize(("item", "mark"), [("request", "  # TML311"), ("rank", "")])
 def test_a_thread_for_each_request_and_one_for_each_rank(item: str, mark: str) -> None:
     _check(SCRATCH.format(item=item, mark=mark))
+
+
+HOSTS = """
+def serve(host, conn):
+    {loop}
+        conn.send(torch.zeros(3) * len(command))
+
+class Hosts:
+    def __init__(self):
+        self.processes, self.conns = {{}}, {{}}
+
+    def connect(self, hosts):
+        for host in hosts:
+            ours, theirs = mp.Pipe()
+            process = mp.Process(target=serve, args=(host, theirs))
+            process.start()
+            self.processes[host.name] = process{mark}
+            self.conns[host.name] = ours
+
+    def finish(self):
+        for name, conn in self.conns.items():
+            conn.send({word})
+"""
+LEFT = """while True:
+        command = conn.recv()
+        if command {test}:
+            break"""
+
+
+@pytest.mark.parametrize(
+    ("loop", "word", "guilty"),
+    [
+        (LEFT.format(test='== "exit"'), '"exit"', False),
+        (LEFT.format(test="is None"), "None", False),
+        ('for command in iter(conn.recv, "exit"):', '"exit"', False),
+        ('while (command := conn.recv()) != "exit":', '"exit"', False),
+        (LEFT.format(test='== "exit"'), '"work"', True),
+        (LEFT.format(test='== "exit"').replace("break", "conn.send(0)"), '"exit"', True),
+        ("while command := conn.recv() or True:", '"exit"', True),
+    ],
+)
+def test_processes_that_are_told_to_end_by_a_word(loop: str, word: str, guilty: bool) -> None:
+    _check(HOSTS.format(loop=loop, word=word, mark="  # TML408" * guilty))

@@ -15,6 +15,7 @@ BUILDERS: Final = ("__init__", "__post_init__", "setup", "__setstate__", "<modul
 BOUND: Final = "="
 DELETED: Final = "del"
 _TASKS = frozenset("create_task ensure_future gather run_coroutine_threadsafe start_soon wait".split())
+_SENDS = ("send", "put", "put_nowait")
 _ENDS = ("close", "terminate", "shutdown", "kill", "stop", "join", "deleteLater", "_shutdown_workers")
 
 
@@ -116,6 +117,46 @@ def ending(program: Program, name: str) -> Iterator[Place]:
                 continue
             if any(call[2][0] == m.ATTR and call[2][2] in _ENDS for call in calls(statement[4])):
                 yield place
+
+
+def told_to_end(program: Program, name: str) -> bool:
+    """Whether what is filled beside the container of this name takes a word to each of its elements at which their
+    loop is left: `for conn in self.conns.values(): conn.send("exit")`, `if command == "exit": break`."""
+    beside = {name}
+    for place in program.places:
+        filled = {last_name(one) for one in _filled(place.facts)}
+        beside |= filled if name in filled else set()
+    said: set[Expr] = set()
+    for one in (one for place in program.places for one in statements(place.facts.body) if one[0] == m.FOR):
+        if any(part[0] in (m.NAME, m.ATTR) and part[-1] in beside for part in nodes(one[3])):
+            sent = (call for call in calls(one[4]) if last_name(call[2]) in _SENDS and len(call[3]) == 1)
+            said |= {call[3][0] for call in sent if call[3][0][0] == m.CONST}
+    return any(_leaves_at(one, said) for place in program.places for one in statements(place.facts.body))
+
+
+def _leaves_at(statement: Stmt, words: set[Expr]) -> bool:
+    """`if command == "exit": break`, `while command != "exit":`, `for command in iter(conn.recv, "exit"):`."""
+    if statement[0] == m.FOR:
+        call = statement[3]
+        return call[0] == m.CALL and call[2] == (m.NAME, "iter") and words.issuperset(call[3][1:2] or [call])
+    same = {m.IF: ("Is", "Equal"), m.WHILE: ("IsNot", "NotEqual")}.get(statement[0], ())
+    if not any(
+        node[0] == m.COMPARE and node[1] in same and node[3] in words
+        for head in heads(statement)
+        for node in nodes(head)
+    ):
+        return False
+    return statement[0] == m.WHILE or any(
+        one[0] == m.RETURN or one[:1] + one[2:] == (m.JUMP, True) for one in statements(statement[3])
+    )
+
+
+def _filled(function: FunctionFacts) -> Iterator[Expr]:
+    """What a function adds to: `self.rows[key] = row`, `self.rows.append(row)`."""
+    for one in statements(function.body):
+        yield from (target[1] for target in targets(one) if target[0] == m.ITEM)
+        if one[0] == m.EXPR and one[2][0] == m.CALL and one[2][2][0] == m.ATTR and one[2][2][2] == "append":
+            yield one[2][2][1]
 
 
 def gone_through(program: Program, name: str) -> bool:

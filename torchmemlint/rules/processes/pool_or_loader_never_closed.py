@@ -53,7 +53,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from ...evidence.kept import KeptWorker, kept_in_containers
-from ...facts.emptying import ending, gone_through
+from ...facts.emptying import ending, gone_through, told_to_end
 from ...facts.knowledge import PROCESSES
 from ...facts.model import statement_of
 from ...finding import Confidence, Retains
@@ -97,6 +97,8 @@ def check(evidence: Evidence) -> Iterator[Report]:
         if kept.item.kind == "loader" and gone_through(kept.program, kept.holder.text.rsplit(".", 1)[-1]):
             continue  # one for each data set, which all the passes use
         if ends_before_it_replaces(kept.program, kept.holder.text.rsplit(".", 1)[-1]):
+            continue
+        if kept.item.kind == "process" and told_to_end(kept.program, kept.holder.text.rsplit(".", 1)[-1]):
             continue
         what = WHAT[kept.item.kind]
         who = f"nothing calls `{kept.method}()`" if kept.method else "nothing closes them or takes them out"
