@@ -9,6 +9,7 @@ from ..facts.model import CALLS_PER_STATEMENT, Site
 from .attributes import get_attribute, get_by_name, set_attribute, set_by_name
 from .branching import gathering
 from .deletion import delete_by_name
+from .executed import execute
 from .folds import for_each
 from .frames import Frame
 from .machine import Machine
@@ -107,6 +108,8 @@ def call_builtin(machine: Machine, frame: Frame, name: str, args: list[Value], k
         return LIGHT
     if name in ("getattr", "setattr", "object.__setattr__"):
         return _dynamic_attribute(machine, frame, name.rpartition(".")[2].strip("_"), args, site)
+    if name == "exec":
+        execute(machine, frame, args)
     if name == "open":
         return (Light("handle"),)
     if name == "dict.fromkeys":

@@ -12,6 +12,7 @@ from .callbacks import bound_to
 from .containers import set_limit, start_entries
 from .context_variables import context_variable
 from .cycles import note_callbacks
+from .executed import EXECUTES
 from .folds import fold
 from .frames import Frame
 from .machine import Machine
@@ -420,4 +421,5 @@ SPECIAL: dict[str, Callable[[Machine, Frame, list[Value], Kwargs, Site], Value]]
     "asyncio.LifoQueue": _queue,
     **THREADS,
     **STACK_FRAMES,
+    **EXECUTES,
 }

@@ -42,6 +42,7 @@ from ..facts.file_releases import variable_of
 from ..facts.filled_together import goes_from_another, is_listed_in_turn, is_taken_from_another
 from ..facts.walk import calls_of, expressions_of, is_count, last_name, places_with_values, statements
 from ..finding import Confidence
+from ..interpreter.executed import filled_by_code
 from ..interpreter.frames import Frame, kept_since
 from ..interpreter.keys import FIXED, FRESH, IDENTITY, KNOWN, THREAD, UNSURE
 from ..interpreter.values import Class, Obj
@@ -130,6 +131,10 @@ def _weight(evidence: Evidence, retention: Retention) -> int:
         return 0
     if retained.speaks_of(retention) or _emptied(evidence, retention):
         return 0
+    namespace = filled_by_code(evidence.machine, store.tensors)
+    if namespace is not None:  # no results of anybody: whatever the code has made
+        few = store.key_kind in (FIXED, KNOWN) or not any(loop.kind == "loop" for loop in retention.loops)
+        return 0 if few or emptied(evidence.machine, namespace, "*") else min(retention.weight, 2)
     if while_made(retention, {note.site for note in evidence.plain("thread")}):
         return 0
     comes_and_goes = left_over or retention.passed is not None  # which results do not

@@ -27,7 +27,8 @@ loader fills and a method uses up, `torch.cat(self.features)`, while another
 loop goes on with the object, where nothing that it calls, and nothing after it,
 reads the list. And a search tree of nodes with tensors whose root becomes a
 node below it, `self.root = self.root.children[move]`, where nothing cuts the
-link to the one above.
+link to the one above. And a list of namespaces that `exec(code, names)` has
+filled, one for each script, where the loop puts torch's state back after each.
 
 ## Why it retains
 The object owns the list and the list owns every tensor, until the object goes.
