@@ -2,7 +2,7 @@
 
 `self.listeners.add(queue)`, `yield queue`, `self.listeners.remove(queue)`: an exception in the `with` block, as when a
 client hangs up or its task is cancelled, is raised at the `yield` [docs]. The queue stays on the list, and whoever
-goes through the list fills it for nobody. So is an entry of a table, `self.listeners[key] = queue`.
+goes through the list fills it for nobody. An entry of a table, `self.listeners[key] = queue`, stays likewise.
 """
 
 from __future__ import annotations

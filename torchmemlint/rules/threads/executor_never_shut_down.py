@@ -49,7 +49,8 @@ process was left).
 
 ## When it is fine
 - The loop has an end: a sentinel, an event (`while not stop.is_set()`), `break`
-  or `return`.
+  or `return`, or one certain error that a `try` around it waits for, `except
+  Disconnected`.
 - The worker is started once for the whole process, as a daemon; or who starts
   it waits for it.
 - The processes are terminated.
