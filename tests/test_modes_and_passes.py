@@ -246,3 +246,54 @@ def test_seen(snippet: str) -> None:
 @pytest.mark.parametrize("snippet", UNSEEN.values(), ids=UNSEEN)
 def test_unseen(snippet: str) -> None:
     check_innocent(snippet)
+
+
+_WHOLE = """
+    class Agent(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.layer = nn.Linear(8, 1)
+
+        def begin(self):
+            self.scores = []
+
+        def forward(self, x):
+            score = torch.sigmoid(self.layer(x))
+            if self.training:
+                self.scores.append(torch.log(score)){mark}
+            return bool(score > 0.5)
+
+    class Whole(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.agent = Agent()
+
+        def fit(self, xs):
+            self.agent.begin()
+            for x in xs:
+                self.agent(x)
+            return torch.cat(self.agent.scores).sum()
+
+        def draw(self, x):
+            stop = self.agent(x)
+            while not stop:
+                stop = self.agent(x)
+            return x
+
+        def forward(self, xs):
+            {choice}
+    """
+_CHOICES = [
+    ("if self.training:\n                return self.fit(xs)\n            return self.draw(xs[0])", ""),
+    ("if not self.training:\n                return self.draw(xs[0])\n            return self.fit(xs)", ""),
+    ("if self.training:\n                out = self.fit(xs)\n            else:\n                out = self.draw(xs[0])"
+     "\n            return out", ""),
+    ("if self.training:\n                return self.draw(xs[0])\n            return self.fit(xs)", "  # TML102"),
+    ("if self.training:\n                self.train(True)\n            return self.draw(xs[0])", "  # TML102"),
+    ("if not self.training:\n                self.train()\n            return self.draw(xs[0])", "  # TML102"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("choice", "mark"), _CHOICES)
+def test_parts_are_in_the_mode_that_their_whole_has_asked_for(choice: str, mark: str) -> None:
+    check(_WHOLE.format(choice=choice, mark=mark))

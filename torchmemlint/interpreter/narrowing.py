@@ -10,6 +10,7 @@ from ..facts.model import Expr, Site, Stmt
 from ..facts.program import targets
 from ..facts.type_tests import as_isinstance, gone_through
 from ..facts.walk import calls_of, statements
+from .asked_modes import asked_before
 from .frames import Frame
 from .machine import Machine
 from .passes import in_eval_mode, put_in_mode
@@ -73,8 +74,9 @@ def truth(machine: Machine, frame: Frame, test: Expr) -> tuple[bool | None, Narr
             return False, {}, {}
     if op == m.ATTR and isinstance(constant(value), int) and is_a_setting(machine, frame, test):
         return bool(constant(value)), {}, {}
-    if op == m.ATTR and test[2] == "training" and _is_given_for_evaluation(machine, frame, test[1]):
-        return False, {}, {}
+    if op == m.ATTR and test[2] == "training":
+        given = _is_given_for_evaluation(machine, frame, test[1])
+        return False if given else asked_before(machine, frame, test[1]), {}, {}
     if op == m.ATTR and test[2] == "requires_grad" and test[1][0] == m.NAME:
         return None, {}, _without_graph(machine, frame, test[1])
     return None, {}, {}
