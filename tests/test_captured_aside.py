@@ -101,3 +101,29 @@ ANEW = "graph, ids, out = capture(model, size, pool)"
 )  # fmt: skip
 def test_captured_for_each_size(taken: str, stream: str) -> None:
     check(BY_SIZE.format(taken=taken, stream=stream))
+
+
+_BY_PART = """
+    class Split(nn.Module):
+        def __init__(self, left, right):
+            super().__init__()
+            self.left, self.right = left, right
+            self.captured = {{}}
+
+        def forward(self, x, y):
+            return self._replay(self.left, x) + self._replay(self.right, y)
+
+        def _replay(self, part, *inputs):
+            if {key} not in self.captured:
+                torch.cuda.synchronize()
+                self.captured[{key}] = torch.cuda.make_graphed_callables(part, inputs){mark}
+            return self.captured[{key}](*inputs)
+    """
+
+
+@pytest.mark.parametrize(
+    ("key", "mark"),
+    [("part", ""), ("id(part)", ""), ("inputs[0].shape", "  # TML703"), ("(part, inputs[0].shape)", "  # TML703")],
+)
+def test_a_graph_for_each_part_of_a_model(key: str, mark: str) -> None:
+    check(_BY_PART.format(key=key, mark=mark))

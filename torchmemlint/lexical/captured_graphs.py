@@ -38,7 +38,7 @@ def graphs_by_shape(program: Program) -> Iterator[Slip]:
             for statement in statements(place.facts.body):
                 for table, key, value in _entries(statement):
                     last = last_name(table)
-                    if key[0] == m.CONST or not _keeps(value, holding, makers):
+                    if key[0] == m.CONST or _is_captured(key, value) or not _keeps(value, holding, makers):
                         continue
                     makes = _made_around(program, place, table)
                     if not makes and not _stays(program, table):
@@ -53,6 +53,16 @@ def graphs_by_shape(program: Program) -> Iterator[Slip]:
                     if statement[1] not in said and (kind == "graph" or _is_size(_resolved(place, key))):
                         said.add(statement[1])
                         yield Slip(statement[1], text(table), -1, 2, kind)
+
+
+def _is_captured(key: Expr, value: Expr) -> bool:
+    """Whether a key is the module that is captured: `table[part] = make_graphed_callables(part, inputs)`. There are as
+    many of them as the model has parts."""
+    part = key[3][0] if key[0] == m.CALL and last_name(key[2]) == "id" and key[3] else key
+    return any(
+        call[0] == m.CALL and last_name(call[2]) == "make_graphed_callables" and call[3][:1] == (part,)
+        for call in nodes(value)
+    )
 
 
 def _resolved(place: Place, key: Expr) -> Expr:
