@@ -56,3 +56,41 @@ def evaluate(model, file, loader):
 def test_an_engine_has_no_tensors() -> None:
     check(_ENGINE.format(made="TRTModule()", mark=""))
     check(_ENGINE.format(made="Net().cuda()", mark="  # TML312"))
+
+
+_WHOLE = """
+def fit(net, optimizer, loader, path, device):
+    best = 0.0
+    for x, y in loader:
+        net.train()
+        loss = F.mse_loss(net(x.to(device)), y.to(device))
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+        {there}
+        score = measure(net)
+        if score > best:
+            best = score
+            torch.save({{"net": net.state_dict(){more}, "score": score}}, path)
+        {back}
+
+def main(path, device):
+    net = Net().to(device)
+    fit(net, torch.optim.Adam(net.parameters()), torch.utils.data.DataLoader(DATA), path, device)
+    checkpoint = torch.load(path){mark}
+    net.load_state_dict(checkpoint["net"])
+"""
+
+
+@pytest.mark.parametrize(
+    ("there", "more", "back", "mark"),
+    [
+        ("net = net.cpu()", "", "net = net.to(device)", ""),
+        ('net.to("cpu")', "", "net.cuda()", ""),
+        ("pass", "", "net = net.cpu()", "  # TML312"),
+        ("net.cpu(); net.cuda()", "", "pass", "  # TML312"),
+        ("net = net.cpu()", ', "optimizer": optimizer.state_dict()', "net = net.to(device)", "  # TML312"),
+    ],
+)
+def test_saved_where_a_model_was_measured(there: str, more: str, back: str, mark: str) -> None:
+    check(_WHOLE.format(there=there, more=more, back=back, mark=mark))

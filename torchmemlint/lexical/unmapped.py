@@ -58,7 +58,7 @@ def unmapped_loads(program: Program) -> Iterator[Unmapped]:
 
 
 def _cost(program: Program, function: FunctionFacts, load: Load, decided: bool) -> str:
-    if _is_saved_from_host(program, function):
+    if _is_saved_from_host(program, function) or _is_model_of_host(program, load):
         return ""
     if _has_ranks(program):
         if any(other.call[3] == load.call[3] and _is_mapped(other.call, 1) for other in loads(function)):
@@ -132,6 +132,28 @@ def _is_saved_from_host(program: Program, function: FunctionFacts) -> bool:
         for method in methods
         for one in statements(method.body)
     )
+
+
+def _is_model_of_host(program: Program, load: Load) -> bool:
+    """Whether the file writes what is loaded, by the same path, after it has moved the model to the host: `model =
+    model.cpu()`, for an evaluation of a whole graph, say."""
+    path = load.call[3][:1]
+    saves = [
+        (function, call)
+        for function in program.facts.functions
+        for call in calls(function.body)
+        if last_name(call[2]) == "save" and path and call[3][1:2] == path
+    ]
+    return bool(saves) and all(_has_moved_to_host(function, call) for function, call in saves)
+
+
+def _has_moved_to_host(function: FunctionFacts, save: Expr) -> bool:
+    """Whether the last move, before a save, of the models whose states it writes is one to the host."""
+    asked = (node[2] for node in nodes(save[3][0]) if node[0] == m.CALL)
+    states = [callee[1] for callee in asked if callee[0] == m.ATTR and callee[2] == "state_dict"]
+    moves = [call for call in calls(function.body) if call[1] < save[1] and last_name(call[2]) in ("cpu", "cuda", "to")]
+    last = [[call for call in moves if call[2][0] == m.ATTR and call[2][1] == model][-1:] for model in states]
+    return bool(last) and all(found and _goes_to_host(found[0]) for found in last)
 
 
 def _is_moved_to_host(writer: FunctionFacts, saved: Expr) -> bool:
