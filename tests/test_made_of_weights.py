@@ -67,3 +67,31 @@ _REGISTERED = "self.register_parameter('log_rates', nn.Parameter(torch.rand(chan
 )
 def test_what_is_made_of_own_parameters(has: str, made: str) -> None:
     check(_DECAY.format(has=has, made=made))
+
+
+_MIXED = """
+    class Mixed(nn.Module):
+        def __init__(self, channels):
+            super().__init__()
+            self.register_buffer("order", torch.randperm(channels).float())
+            self.lower = nn.Parameter(torch.eye(channels))
+
+        def forward(self, z, reverse=False):
+            whole = torch.mm(torch.diag(self.order), torch.tril(self.lower))
+            if not reverse:
+                return F.conv1d(z, whole[..., None])
+            {made}
+            return F.conv1d(z, self.inverse)
+    """
+
+
+@pytest.mark.parametrize(
+    "made",
+    [
+        "if not hasattr(self, 'inverse'): self.inverse = whole.float().inverse()[..., None]",
+        "if not hasattr(self, 'inverse'): self.inverse = (whole @ z).inverse()[..., None]  # TML108",
+        "self.inverse = whole.float().inverse()[..., None]  # TML108",
+    ],
+)
+def test_what_is_made_of_weights_and_buffers(made: str) -> None:
+    check(_MIXED.format(made=made))

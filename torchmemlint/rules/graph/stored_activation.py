@@ -48,7 +48,9 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from ...evidence.leftovers import left_by_hooks
+from ...facts import model as m
 from ...facts.model import file_of, statement_of
+from ...facts.walk import calls, last_name
 from ...finding import Confidence, Retains
 from ...interpreter.values import LEAF, Obj, Tensor
 from ...lexical.awaiting import never_taken
@@ -61,6 +63,7 @@ if TYPE_CHECKING:
     from ...evidence.evidence import Evidence
     from ...evidence.places import Holder
     from ...evidence.retentions import Retention
+    from ...interpreter.events import Store
     from ...interpreter.frames import Frame
 
 code = "TML108"
@@ -81,7 +84,8 @@ def _is_made_of_weights(evidence: Evidence, retention: Retention) -> bool:
     label_of = {node: derivation.labels.get(node, ("",))[0] for node in way}
     if "module" in label_of.values():
         return False  # of a pass, whatever it was given
-    own = {name for node in _own_parameters(store.owner) for name in derivation.names_of(node)}
+    weights = _own_parameters(store.owner) | _own_buffers(store)
+    own = {name for node in weights for name in derivation.names_of(node)}
     return all(node in own or label_of[node] == "parameters" for node in way if not derivation.parents[node])
 
 
@@ -89,6 +93,21 @@ def _own_parameters(owner: Obj | Frame) -> set[int]:
     """The nodes of the parameters that a module has as attributes, `self.decay = nn.Parameter(...)`."""
     values = owner.fields.values() if isinstance(owner, Obj) and owner.kind == "module" else ()
     return {atom.node for value in values for atom in value if type(atom) is Tensor and atom.graph == LEAF}
+
+
+def _own_buffers(store: Store) -> set[int]:
+    """The nodes of the buffers that a module has: `self.register_buffer("order", order)`."""
+    if not isinstance(store.owner, Obj):
+        return set()
+    named = {
+        call[3][0][1]
+        for function in store.frame.unit.facts.functions
+        if "register_buffer" in function.calls
+        for call in calls(function.body)
+        if last_name(call[2]) == "register_buffer" and call[3] and call[3][0][0] == m.CONST
+    }
+    values = (value for key, value in store.owner.fields.items() if key in named)
+    return {atom.node for value in values for atom in value if type(atom) is Tensor}
 
 
 def check(evidence: Evidence) -> Iterator[Report]:
