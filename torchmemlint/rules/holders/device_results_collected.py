@@ -12,7 +12,9 @@ that goes over a loader and hands all predictions out as they are.
 Also a list of a function that gains tensors in such a loop, and of which
 nothing is asked but its length: all of it is there until the loop is over.
 Likewise one that gains a score for every candidate, and of which only the best
-few of each row are asked for after the loop, `torch.cat(scores).topk(10, 1)`.
+few of each row are asked for after the loop, `torch.cat(scores).topk(10, 1)`;
+or rows for all choices, with gradients off, from which only what was chosen in
+the same round is picked in the end, `torch.stack(rows, 1).gather(-1, chosen)`.
 And a method that hands out an entry of what its object has cached, and moves
 parts of it to the device in the entry itself,
 `item["image"] = item["image"].to(self.device)`.
@@ -31,7 +33,8 @@ in each round the old and the new tensor stand there together for a moment.
 
 ## How to release it
 Move in the loop: `outputs.append(logits.cpu())`, and concatenate on the host.
-Count what is only counted, and take the best few of each row in the loop.
+Count what is only counted, take the best few of each row in the loop, and pick
+there what has been chosen.
 
 ## References
 - transformers documentation, `Trainer`, `eval_accumulation_steps`: "If left
@@ -49,6 +52,7 @@ from typing import TYPE_CHECKING
 from ...evidence.best_of_rows import best_of_rows
 from ...evidence.collected import collected_on_device
 from ...evidence.only_counted import only_counted
+from ...evidence.picked_later import picked_later
 from ...evidence.service_loops import filled_by_waiting
 from ...facts.model import Site, statement_of
 from ...finding import Confidence, Remedy, Retains
@@ -92,6 +96,10 @@ def check(evidence: Evidence) -> Iterator[Report]:
         if statement_of(site) not in rows:
             rows.add(statement_of(site))
             yield _best_of_rows(site, holder)
+    for site, holder in picked_later(evidence.machine, evidence.stores):
+        if statement_of(site) not in rows:
+            rows.add(statement_of(site))
+            yield _picked_later(site, holder)
     for moved in moved_in_place(evidence.program):
         yield Report(
             site=moved.site,
@@ -132,6 +140,20 @@ def _best_of_rows(site: Site, holder: str) -> Report:
         value="the scores of every batch, for every candidate",
         holder=holder,
         release="take the best of each row in the loop, and collect these",
+    )
+
+
+def _picked_later(site: Site, holder: str) -> Report:
+    return Report(
+        site=site,
+        message=(
+            f"`{holder}` gains a row for all choices in each round, and in the end only what was chosen is picked from "
+            "each: until then every row stays in full; pick it in the loop, `gather(...)`, and collect these"
+        ),
+        confidence=Confidence.MEDIUM,
+        value="the rows of every round, for all choices",
+        holder=holder,
+        release="pick the entry of what is chosen in the loop, and collect these",
     )
 
 
