@@ -40,3 +40,42 @@ def test_tensors_of_an_object() -> None:
 @pytest.mark.parametrize("last", ["out", "x"])
 def test_an_input_or_output_beside_them(last: str) -> None:
     check(MEAN.format(keep=f"ctx.kept = (index, degrees, {last})  # TML106"))
+
+
+_ORDERED = """
+    class Reorder(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x: torch.Tensor, order: torch.Tensor, back: torch.Tensor):
+            ctx.back = back{mark}
+            return x[:, order] * 2
+
+        @staticmethod
+        def backward(ctx, grad):
+            return grad[:, ctx.back] * 2, None, None
+
+    reorder = Reorder.apply
+
+    class Stage(nn.Module):
+        def __init__(self, width):
+            super().__init__()
+            self.order = torch.randperm(width)
+            self.back = self.order.argsort()
+            self.net = nn.Linear(width, width)
+
+        def forward(self, x):
+            {before}
+            return reorder(self.net(x), self.order, {given})
+    """
+
+
+@pytest.mark.parametrize(
+    ("before", "given", "mark"),
+    [
+        ("pass", "self.back", ""),
+        ("pass", "self.order.argsort()", "  # TML106"),
+        ("self.back = x.argmax(0)", "self.back", "  # TML106"),
+        ("back = self.net(x)", "back", "  # TML106"),
+    ],
+)
+def test_what_the_caller_has_from_the_start(before: str, given: str, mark: str) -> None:
+    check(_ORDERED.format(before=before, given=given, mark=mark))

@@ -48,7 +48,7 @@ from typing import TYPE_CHECKING
 
 from ...facts import model as m
 from ...facts.model import Expr, Param, Site
-from ...facts.program import targets
+from ...facts.program import Place, targets
 from ...facts.walk import calls, calls_of, last_name, statements
 from ...finding import Confidence, Remedy, Retains
 from ...interpreter.values import ANY, ATTACHED, SCALAR, Class, Obj, tensors
@@ -128,7 +128,9 @@ def _stores(evidence: Evidence) -> Iterator[tuple[Plain, int, str]]:
             continue
         if _WRITTEN_BACK.search(name.lower()) or _is_number(evidence, note):
             continue
-        if _is_let_go_again(note, name) or (not given_back and _is_of_the_module(note)):
+        if _is_let_go_again(note, name):
+            continue
+        if not given_back and (_is_of_the_module(note) or _is_kept_anyway(evidence, note)):
             continue
         if any(type(atom) is Obj and isinstance(atom.cls, Class) for atom in value):
             continue  # an object of the project that has a tensor sees to it itself
@@ -169,26 +171,49 @@ def _is_number(evidence: Evidence, note: Plain) -> bool:
     kept = [one[3] for one in statements(note.frame.facts.body) if one[0] == m.ASSIGN and one[1] == note.site]
     if any(value in plain for value in kept):
         return True
-    places = [place for place, one in enumerate(params) if (m.NAME, one.name) in kept]
-    return any(_gets_numbers(evidence, note, place - 1) for place in places)  # but for the `ctx`
+    return any(_are_numbers(evidence, given) for given in _given(evidence, note))
 
 
-def _gets_numbers(evidence: Evidence, note: Plain, place: int) -> bool:
-    """Whether all calls in the file give a number there, whatever the annotation says: `Steps.apply(x, self.size)`,
-    where the constructor has `size: int = 64`."""
+def _given(evidence: Evidence, note: Plain) -> list[list[tuple[Place, Expr | None]]]:
+    """Of each parameter that is kept, what all calls in the file give for it, and where: `Steps.apply(x, self.size)`,
+    also by a name that the file has for that, `steps = Steps.apply`."""
     function = note.frame.function
     if function is None or function.owner is None:
-        return False
+        return []
+    kept = [one[3] for one in statements(note.frame.facts.body) if one[0] == m.ASSIGN and one[1] == note.site]
+    places = [place for place, one in enumerate(note.frame.facts.params) if (m.NAME, one.name) in kept]
     applied = (m.ATTR, (m.NAME, function.owner.facts.name), "apply")
-    given = [
-        call[3][place : place + 1]
-        for one in evidence.program.places
-        if "apply" in one.facts.calls
-        for call in calls(one.facts.body)
-        if call[2] == applied
-    ]
+    named = (one for one in evidence.facts.functions[0].body if one[0] == m.ASSIGN and one[3] == applied)
+    names = {applied, *(target for one in named for target in one[2])}
+    calling = [(one, call[3]) for one in evidence.program.places for call in calls(one.facts.body) if call[2] in names]
+    # the `ctx` is none of what a call gives
+    return [[(at, given[place - 1] if place <= len(given) else None) for at, given in calling] for place in places]
+
+
+def _are_numbers(evidence: Evidence, given: list[tuple[Place, Expr | None]]) -> bool:
+    """Whether it is a number each time, whatever the annotation says: the constructor has `size: int = 64`."""
     plain = {one.name for place in evidence.program.places for one in place.facts.params if _says_plain(one)}
-    return bool(given) and all(part and last_name(part[0]) in plain for part in given)
+    return bool(given) and all(value is not None and last_name(value) in plain for _, value in given)
+
+
+def _is_kept_anyway(evidence: Evidence, note: Plain) -> bool:
+    """Whether what is kept is each time what the caller's object has had since it was made, `self.order`: that is there
+    for longer than any graph."""
+    return any(
+        given and all(value is not None and _has_from_the_start(evidence, at, value) for at, value in given)
+        for given in _given(evidence, note)
+    )
+
+
+def _has_from_the_start(evidence: Evidence, place: Place, value: Expr) -> bool:
+    binding = {
+        one.facts.name
+        for one in evidence.program.places
+        if one.cls and one.cls == place.cls
+        for statement in statements(one.facts.body)
+        if value in targets(statement)
+    }
+    return value[:2] == (m.ATTR, (m.NAME, "self")) and binding == {"__init__"}
 
 
 def _is_of_the_module(note: Plain) -> bool:
