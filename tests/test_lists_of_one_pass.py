@@ -2,8 +2,15 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+
 import pytest
 from snippets import check
+
+from torchmemlint.facts.lower import lower
+from torchmemlint.facts.model import ASSIGN, NAME
+from torchmemlint.facts.walk import statements
+from torchmemlint.rules.rewritten import lists_what_is_given
 
 SLICES = """
 class Slices(nn.Module):
@@ -70,3 +77,22 @@ def test_of_an_epoch() -> None:
                 print(len(self.losses))
         """
     )
+
+
+@pytest.mark.parametrize(
+    ("bound", "given"),
+    [
+        ("rows = [hidden[i, mask[i]][:n] for i in range(n)]", True),
+        ("rows = [hidden[i] for i in range(n)]", True),
+        ("rows = [net(hidden[i]) for i in range(n)]", False),
+        ("rows = [hidden[i] * 2 for i in range(n)]", False),
+        ("hidden = net(hidden); rows = [hidden[i] for i in range(n)]", False),
+        ("rows = [hidden for i in range(n)]", False),
+        ("rows = [self[i] for i in range(n)]", False),
+    ],
+)
+def test_rows_of_what_a_function_is_given(bound: str, given: bool) -> None:
+    """Whoever gave the whole has its graph anyway."""
+    facts = lower(f"def pack(self, net, hidden, mask, n):\n    {bound}\n    return stack(rows)\n").functions[1]
+    site = next(one[1] for one in statements(facts.body) if one[0] == ASSIGN and one[2] == ((NAME, "rows"),))
+    assert lists_what_is_given(SimpleNamespace(frame=SimpleNamespace(facts=facts), site=site)) == given  # type: ignore[arg-type]

@@ -37,7 +37,8 @@ def _is_swept(frame: Frame, statement: Stmt, value: Expr) -> bool:
 
 def lists_what_is_given(store: Store) -> bool:
     """Whether a function puts the entries of a table that it was given into a list of its own, as they are, `for name
-    in sorted(losses): values.append(losses[name])`: whoever gave the table has them anyway."""
+    in sorted(losses): values.append(losses[name])`, or rows of a tensor, `[hidden[i, mask[i]][:n] for i in range(b)]`:
+    whoever gave the table has them anyway, and the tensor's graph."""
     facts = store.frame.facts
     tables = {(m.NAME, param.name) for param in facts.params}
     tables -= {target for one in statements(facts.body) for target in targets(one)}
@@ -54,7 +55,16 @@ def lists_what_is_given(store: Store) -> bool:
         entries |= {(m.ITEM, table, named[0]) for table in over}
         if over and len(named) == 2 and loop[3][0] == m.CALL and loop[3][2] in [(m.ATTR, t, "items") for t in over]:
             entries.add(named[1])
-    return bool(put) and all(value in entries for value in put)
+    tables.discard((m.NAME, "self"))  # whose `__getitem__` may compute
+    put = [value[3] if value[0] == m.COMP and value[4] is None else value for value in put]
+    return bool(put) and all(value in entries or _is_row(value, tables) for value in put)
+
+
+def _is_row(value: Expr, tables: set[Expr]) -> bool:
+    whole = value
+    while whole[0] == m.ITEM:
+        whole = whole[1]
+    return whole in tables and whole is not value
 
 
 def is_cut_in_the_end(store: Store) -> bool:
