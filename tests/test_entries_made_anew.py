@@ -62,3 +62,36 @@ def test_nothing_or_another_entry_is_made_anew() -> None:
     _case("pass", mark="  # TML108")
     _case("self.seen['maps'] = []", mark="  # TML108")
     _case(EACH.format("self.model.names"), mark="  # TML108")
+
+
+STREAMED = """
+class Streamed(nn.Module):
+    def __init__(self, blocks):
+        super().__init__()
+        self.blocks = nn.ModuleList(blocks)
+        self.kept = [torch.empty(0) for _ in range(len(blocks))]
+
+    def forward(self, x, more=False):
+        for i, block in enumerate(self.blocks):
+            whole = torch.cat([self.kept[i], x], dim=1)
+            {test}:
+                self.kept[i] = whole{mark}
+            {other}
+            x = block(whole)
+        return x
+"""
+
+
+@pytest.mark.parametrize(
+    ("test", "other", "guilty"),
+    [
+        ("if more", "else: self.kept[i] = x", False),
+        ("if not more: self.kept[i] = x\n            else", "pass", False),
+        ("if more", "pass", True),
+        ("if more", "else: self.rest = x", True),
+        ("if len(self.kept[i])", "else: self.kept[i] = x", True),
+        ("if more", "else: self.kept[i] = torch.cat([self.kept[i], x[:1]], dim=1)", True),
+    ],
+)
+def test_entries_that_a_flag_begins_anew(test: str, other: str, guilty: bool) -> None:
+    check(STREAMED.format(test=test, other=other, mark="  # TML303" * guilty))

@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from ..facts import model as m
 from ..facts.model import Expr, Stmt, statement_of
 from ..facts.program import targets
-from ..facts.walk import blocks, last_name, statements
+from ..facts.walk import blocks, last_name, nodes, statements
 from ..interpreter.events import Store
 from ..interpreter.frames import Frame, Loop
 
@@ -50,6 +50,24 @@ def ends_by_itself(store: Store, loops: list[Loop]) -> bool:
         if target[0] == m.ATTR and target[1] == (m.NAME, "self")
     }
     return bool(said) and any(type(step) is tuple and _waits_for(*step, said) for step in _way_to(store))
+
+
+def begins_anew(store: Store) -> bool:
+    """Whether the caller says by a flag if an entry goes on or begins anew: `if more: self.kept[i] = torch.cat(
+    [self.kept[i], x])`, `else: self.kept[i] = x`. A test of the entry itself only asks if there is one."""
+    facts = store.frame.facts
+    flags = {(m.NAME, param.name) for param in facts.params} - {(m.NAME, "self")}
+    for test in (one for one in statements(facts.body) if one[0] == m.IF and flags.issuperset(_flag(one[2]))):
+        arms = [[one for one in arm if one[0] == m.ASSIGN] for arm in (test[3], test[4])]
+        for arm, other in (arms, arms[::-1]):
+            places = [target for one in arm if one[1] == store.site for target in one[2] if target[0] == m.ITEM]
+            if any(target in places and target not in nodes(one[3]) for one in other for target in one[2]):
+                return True
+    return False
+
+
+def _flag(test: Expr) -> tuple[Expr, ...]:
+    return (test[1],) if test[0] == m.NOT else (test,)
 
 
 def _waits_for(test: Expr, holds: bool, flags: set[str]) -> bool:

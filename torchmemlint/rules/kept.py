@@ -36,7 +36,7 @@ from ..evidence.switched_off import is_switched_off
 from ..evidence.thread_locals import is_thread_local, one_for_each
 from ..evidence.unread_parts import is_unread
 from ..evidence.unreleased import is_asked, kept_in_sight, may_be_asked, may_be_asked_from_afar, methods_of
-from ..evidence.within_bounds import ends_by_itself
+from ..evidence.within_bounds import begins_anew, ends_by_itself
 from ..facts import model as m
 from ..facts.file_releases import variable_of
 from ..facts.filled_together import goes_from_another, is_listed_in_turn, is_taken_from_another
@@ -142,7 +142,7 @@ def _weight(evidence: Evidence, retention: Retention) -> int:
         return 0
     if is_handed_back(retention) and not comes_and_goes:
         return 0
-    if ends_by_itself(store, list(retention.loops)):
+    if ends_by_itself(store, list(retention.loops)) or begins_anew(store):
         return 0
     if is_thread_local(store.owner) and any(note.site == store.site for note in evidence.plain("thread-store")):
         return 0  # TML502 speaks of what a thread has for itself
