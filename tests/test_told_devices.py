@@ -117,3 +117,44 @@ def main(rows):
 )
 def test_workers_that_somebody_has_to_ask_for(flag: str, name: str, guilty: bool) -> None:
     check(FLAGS.format(flag=flag, name=name, mark="  # TML403" if guilty else ""))
+
+
+CLOUDS = """
+from torch.utils.data import DataLoader, Dataset
+
+class Clouds:
+    def __init__(self, points{more}):
+        self.device = {device}
+        if isinstance(points, list):
+            self.device = {theirs}
+        self.points = points
+        self.sizes = torch.tensor([len(p) for p in points], device=self.device){mark}
+
+class Scans(Dataset):
+    def __init__(self, paths):
+        self.paths = paths
+
+    def __len__(self):
+        return len(self.paths)
+
+    def __getitem__(self, index):
+        return Clouds([torch.load(self.paths[index], map_location="cpu")])
+
+def main(paths):
+    for scan in DataLoader(Scans(paths), batch_size=None, num_workers=2):
+        print(scan.sizes)
+"""
+
+
+@pytest.mark.parametrize(
+    ("more", "device", "theirs", "guilty"),
+    [
+        ("", 'torch.device("cpu")', "points[0].device", False),
+        ("", '"cpu"', "points[0].device", False),
+        ("", 'torch.device("cuda")', "points[0].device", True),
+        ("", 'torch.device("cpu")', "MODEL.device", True),
+        ("", "pick_device()", "points[0].device", True),
+    ],
+)
+def test_where_the_tensors_of_an_object_are(more: str, device: str, theirs: str, guilty: bool) -> None:
+    check(CLOUDS.format(more=more, device=device, theirs=theirs, mark="  # TML403" * guilty))

@@ -52,7 +52,7 @@ def _to_device(machine: Machine, frame: Frame, call: Expr) -> bool:
         if expr[0] == m.ATTR and expr[2] == "device" and expr[1] not in _SETTINGS:
             continue  # that of another tensor
         if expr[0] in (m.NAME, m.ATTR) and "device" in str(expr[-1]).lower():
-            return not _is_that_of_a_tensor(frame, expr)
+            return not (_is_that_of_a_tensor(frame, expr) or _is_where_its_tensors_are(frame, expr))
     return False
 
 
@@ -71,6 +71,28 @@ def _is_that_of_a_tensor(frame: Frame, device: Expr) -> bool:
             return False
         device, current = given, current if bound else current.caller
     return False
+
+
+def _is_where_its_tensors_are(frame: Frame, device: Expr) -> bool:
+    """Whether an object's device is the host or where the tensors are that it is made of, whatever the method that says
+    so: `self.device = torch.device("cpu")`, `self.device = points[0].device`."""
+    owner = frame.function.owner if frame.function is not None else None
+    if owner is None or device[0] != m.ATTR or device[1] != (m.NAME, "self"):
+        return False
+    functions = (frame.unit.facts.functions[index] for index in owner.facts.methods.values())
+    bound = [
+        one[3]
+        for function in functions
+        for one in statements(function.body)
+        if one[0] == m.ASSIGN and device in targets(one)
+    ]
+    return bool(bound) and all(_is_the_host(one) or _is_that_of_a_tensor(frame, one) for one in bound)
+
+
+def _is_the_host(device: Expr) -> bool:
+    if device[0] == m.CALL and last_name(device[2]) == "device" and device[3]:
+        device = device[3][0]
+    return bool(device == (m.CONST, "cpu"))
 
 
 def _is_of_a_model(owner: Expr) -> bool:
