@@ -73,7 +73,7 @@ _MIXED = """
     class Mixed(nn.Module):
         def __init__(self, channels):
             super().__init__()
-            self.register_buffer("order", torch.randperm(channels).float())
+            self.register_buffer("order", torch.randperm(channels).float().clamp(min=1))
             self.lower = nn.Parameter(torch.eye(channels))
 
         def forward(self, z, reverse=False):

@@ -80,13 +80,18 @@ def _is_made_of_weights(evidence: Evidence, retention: Retention) -> bool:
     store, derivation = retention.store_event, evidence.machine.derivation
     if statement_of(store.site) not in store.frame.unit.outline.made_when_missing:
         return False
-    way = derivation.ancestors(store.node)
+    weights = _own_parameters(store.owner) | _own_buffers(store)
+    own = {name for node in weights for name in derivation.names_of(node)}
+    way, ends = [store.node], []
+    for node in way:  # back to the weights, and not to what those were made of
+        if node in own or not derivation.parents[node]:
+            ends.append(node)
+        else:
+            way += [parent for parent in derivation.parents[node] if parent not in way]
     label_of = {node: derivation.labels.get(node, ("",))[0] for node in way}
     if "module" in label_of.values():
         return False  # of a pass, whatever it was given
-    weights = _own_parameters(store.owner) | _own_buffers(store)
-    own = {name for node in weights for name in derivation.names_of(node)}
-    return all(node in own or label_of[node] == "parameters" for node in way if not derivation.parents[node])
+    return all(node in own or label_of[node] == "parameters" for node in ends)
 
 
 def _own_parameters(owner: Obj | Frame) -> set[int]:
