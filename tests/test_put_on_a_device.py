@@ -96,3 +96,33 @@ SNIPPETS = {
 @pytest.mark.parametrize("name", SNIPPETS)
 def test_snippets(name: str) -> None:
     check(SNIPPETS[name], _IMPORTS)
+
+
+_PICKING = """
+    class Boxes:
+        def pick(self, boxes, scores):
+            best = scores.sort(dim=0)[1][-20:]{moved}
+            return boxes[best], scores[best]
+
+        def decode(self, boxes, scores):
+            found = []
+            for box, score in zip(boxes.split(1, 0), scores.split(1, 0)):
+                found.append(self.pick(box.squeeze(0), score.squeeze(0))){mark}
+            return found
+
+    @torch.no_grad()
+    def evaluate(net: nn.Module, loader: torch.utils.data.DataLoader, device):
+        rows = []
+        for images, ids in loader:
+            boxes, scores = net(images.to(device))
+            for number in range(len(boxes)):
+                one = Boxes().decode(boxes[number].unsqueeze(0), scores[number].unsqueeze(0))[0]
+                rows.append([part.cpu().numpy() for part in one])
+        return rows
+    """
+
+
+@pytest.mark.parametrize(("moved", "mark"), [('.to("cpu")', ""), (".to(device='cpu')", ""), ("", "")])
+def test_a_helper_that_moves_indices_to_the_host(moved: str, mark: str) -> None:
+    """It puts nothing on a device: the rounds that call it go over no batches."""
+    check(_PICKING.format(moved=moved, mark=mark))

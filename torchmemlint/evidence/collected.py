@@ -120,7 +120,7 @@ def _helpers(frame: Frame) -> set[Site]:
         for key, inner in frame.children.items()
         if inner.name not in _RUNS_A_MODEL
         and not TO_DEVICE.isdisjoint(inner.facts.calls)
-        and any(last_name(call[2]) in TO_DEVICE and not _casts(call) for call in calls(inner.facts.body))
+        and any(last_name(call[2]) in TO_DEVICE and not _stays_or_leaves(call) for call in calls(inner.facts.body))
     }
 
 
@@ -136,7 +136,7 @@ def _moves_items(store: Store, loop: Loop, runs: bool) -> bool:
         handed = (one for call in asked if call[1] in helpers for one in (*call[3], *(value for _, value in call[4])))
         if any(_root(one) in _items_of(statement) for one in handed):
             return True
-        moves = [call for call in asked if last_name(call[2]) in TO_DEVICE and not _casts(call)]
+        moves = [call for call in asked if last_name(call[2]) in TO_DEVICE and not _stays_or_leaves(call)]
         if (moves or loop.runs) and takes_slices(statement):
             return True
         items = _items_of(statement)
@@ -188,9 +188,12 @@ def _is_as_loaded(store: Store, loop: Loop) -> bool:
     return place[0] == m.NAME and place not in bound and any(place in nodes(target) for target in targets(over))
 
 
-def _casts(call: Expr) -> bool:
-    """`x.to(torch.float32)`, `x.to(weight.dtype)`, `x.to(dtype=kind)`: to another type, where it is."""
+def _stays_or_leaves(call: Expr) -> bool:
+    """`x.to(torch.float32)`, `x.to(weight.dtype)`, `x.to(dtype=kind)`: to another type, where it is; or to the host,
+    `x.to("cpu")`."""
     given = [*call[3], *(value for key, value in call[4] if key != "copy")]
+    if (m.CONST, "cpu") in given:
+        return True
     if len(given) != 1:
         return False
     named = last_name(given[0])
