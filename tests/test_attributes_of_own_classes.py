@@ -50,3 +50,33 @@ def test_rows_are_copied(change: dict[str, str]) -> None:
 )
 def test_views_are_listed(change: dict[str, str]) -> None:
     check(JOBS.format(**PLAIN | {"mark": "  # TML309"} | change))
+
+
+SEARCH = """
+class Space{base}:
+    def {called}(self, x):
+        return {given}
+
+class Search(nn.Module):
+    def __init__(self, make):
+        super().__init__()
+        self.layer = nn.Linear(8, 8)
+        self.model{said} = make()
+
+    def forward(self, x):
+        self.last = self.model(x){mark}
+        return self.layer(x)
+"""
+
+
+@pytest.mark.parametrize(
+    ("base", "called", "given", "said", "guilty"),
+    [
+        ("", "__call__", "len(x)", ": Space", False),
+        ("", "__call__", "len(x)", "", True),
+        ("(nn.Module)", "forward", "len(x)", ": Space", False),
+    ],
+)
+def test_a_model_that_is_said_to_be_none(base: str, called: str, given: str, said: str, guilty: bool) -> None:
+    mark = "  # TML108" * guilty
+    check(SEARCH.format(base=base, called=called, given=given, said=said, mark=mark))

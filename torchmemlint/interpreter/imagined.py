@@ -13,6 +13,7 @@ from ..facts.walk import root_of, statements
 from .arguments import argument
 from .frames import Frame, Loop
 from .machine import Machine
+from .module_classes import is_module
 from .values import ATTACHED, FREE, MAYBE, OFF, UNKNOWN, Class, Obj, Tensor, Value
 
 _OF_MODELS = frozenset(("train", "to", "cuda", "state_dict", "load_state_dict", "zero_grad"))
@@ -71,6 +72,9 @@ def imagine_attribute(machine: Machine, frame: Frame, obj: Obj, name: str) -> Va
     value = from_uses(machine, machine.module_frame, ("attribute", obj.serial, name), uses, name)
     if any(type(atom) is Obj and atom.kind == "list" for atom in value) and _is_of_a_class(machine, obj.cls, name):
         return UNKNOWN  # whose `append` is not a list's
+    named = any(type(atom) is Obj and atom.kind == "module" and atom.weight == 1 for atom in value)
+    if named and _is_of_no_module(machine, obj.cls, name):
+        return UNKNOWN  # a description of one: `self.model: Space = model`
     for atom in value:
         if type(atom) is Obj and atom.kind == "module" and obj.kind == "module":
             atom.weight = 2  # what a module has under a model's name is a module
@@ -97,6 +101,12 @@ def _is_of_a_class(machine: Machine, cls: Class, name: str) -> bool:
         for said in _classes_of(entry, name)
         for atom in machine.eval(entry.frame, said)
     )
+
+
+def _is_of_no_module(machine: Machine, cls: Class, name: str) -> bool:
+    """Whether an attribute is of a class of the project that is no module, in the same words."""
+    said = [atom for entry in cls.mro for one in _classes_of(entry, name) for atom in machine.eval(entry.frame, one)]
+    return bool(said) and all(type(atom) is Class and not is_module(atom) for atom in said)
 
 
 def _classes_of(cls: Class, name: str) -> Iterator[Expr]:
