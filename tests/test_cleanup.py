@@ -91,6 +91,43 @@ def test_helpers_that_drop_their_own_names(parts: tuple[str, str]) -> None:
     check(FREES + HELPERS.format(*parts))
 
 
+ROUNDS = [
+    "for _ in range(2):\n        torch.cuda.empty_cache()\n        gc.collect()",
+    "for _ in range(3):\n        if device.type:\n            torch.cuda.empty_cache()\n        gc.collect()",
+    'gc.collect()\n    if device == "cuda":\n        torch.cuda.empty_cache()\n    gc.collect()',
+]
+
+
+@pytest.mark.parametrize("frees", ROUNDS)
+def test_emptied_again_or_collected_first(frees: str) -> None:
+    check(FREES + f"def swap(path, device):\n    model = Part(path)\n    model.save(path)\n    del model\n    {frees}")
+
+
+def test_dropped_only_below() -> None:
+    above = "torch.cuda.empty_cache()\n    gc.collect()"
+    check(FREES + f"def swap(path):\n    {above}\n    model = Part(path)\n    model.save(path)\n    del model")
+
+
+def test_settings_are_turned_off_and_not_freed() -> None:
+    check(
+        FREES
+        + """
+def draw(prompt, control=None):
+    if control is not None:
+        kind, strength = control
+        if strength == 0:
+            control = None
+    flush()
+    return prompt, control
+
+
+def main():
+    control = ("edges", 0.5)
+    return draw("a", control), control
+"""
+    )
+
+
 SWEEPS = """
 {}
 

@@ -7,10 +7,13 @@ from typing import NamedTuple
 
 from ..facts import model as m
 from ..facts.model import FunctionFacts, Site
-from ..facts.walk import blocks, calls, last_name, loops, statements
+from ..facts.program import Program
+from ..facts.walk import blocks, call_at, calls, last_name, loops, nodes, statements, with_conditions
+from ..interpreter.events import Plain
 from ..interpreter.frames import Frame, Loop
 from ..interpreter.machine import Machine
 from ..interpreter.values import Bound, Class, Function, Obj
+from ..lexical.done_once import is_done_once
 from ..lexical.ending_errors import ends_by_error
 from ..lexical.endless import goes_round, leaves
 
@@ -28,10 +31,11 @@ _ONCE = frozenset(
     """__init__ __enter__ start run setup main launch begin connect open serve listen initialize init start_workers
     start_threads <module>""".split()
 )
+_ALIVE = frozenset("is_alive isAlive done cancelled".split())
 _PER_CALL = frozenset("__call__ handle process predict infer submit on forward step generate request".split())
 
 
-def endless_workers(machine: Machine) -> Iterator[EndlessWorker]:
+def endless_workers(machine: Machine, program: Program) -> Iterator[EndlessWorker]:
     """Threads and executor tasks that run `while True` without a way out, started in a loop or per call. Of what starts
     one in another file the line that leads there is told, if it stands in the loop."""
     seen: set[Site] = set()
@@ -40,6 +44,8 @@ def endless_workers(machine: Machine) -> Iterator[EndlessWorker]:
         if note.kind != "thread-start" or site is None or site in seen:
             continue
         target, conditions = note.detail
+        if _asks_for_the_last(note) or _is_started_once(program, note):
+            continue
         for atom in target:
             function = atom.function if type(atom) is Bound else atom
             if type(function) is not Function or not _never_returns(function.facts):
@@ -74,6 +80,26 @@ def has_an_endless_thread(machine: Machine, place: Obj | Frame) -> bool:
         if note.kind == "thread-start"
         for atom in note.detail[0]
     )
+
+
+def _asks_for_the_last(note: Plain) -> bool:
+    """Whether one is started only where the last is no more: `if worker is None or not worker.is_alive():`, by the
+    function that starts it or by one that calls that."""
+    site: Site = note.site
+    frame: Frame | None = note.frame
+    while frame is not None:
+        for statement, conditions in with_conditions(frame.facts.body):
+            asked = {last_name(part[2]) for test, _ in conditions for part in nodes(test) if part[0] == m.CALL}
+            if not asked.isdisjoint(_ALIVE) and call_at((statement,), site) is not None:
+                return True
+        site, frame = frame.call_site, frame.caller
+    return False
+
+
+def _is_started_once(program: Program, note: Plain) -> bool:
+    """`if self.worker is None: self.worker = Thread(...)`"""
+    place = next((one for one in program.places if one.facts is note.frame.facts), None)
+    return place is not None and is_done_once(program, place, note.site)
 
 
 def _is_of_a_list(loop: Loop, made: Frame) -> bool:

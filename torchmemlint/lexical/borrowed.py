@@ -54,7 +54,11 @@ def borrowed(program: Program) -> Iterator[Slip]:
             for name in names:
                 if name in yielded and _freed_after(program, facts.body, statement[1]):
                     yield Slip(statement[1], name, yielded[name], 3, "yielded")
-                elif name in params and _freed_after(program, facts.body, statement[1]):
+                elif (
+                    name in params
+                    and not _turns_off(facts.body, statement, name)
+                    and _freed_after(program, facts.body, statement[1])
+                ):
                     yield from islice(_of_the_callers(program, place, name, statement[1]), 1)
 
 
@@ -225,6 +229,20 @@ def _yielded(place: Place) -> dict[str, Site]:
 
 def _freed_after(program: Program, body: Block, site: Site) -> bool:
     return any(call[1] > site and (empties(program, call) or collects(program, call)) for call in calls(body))
+
+
+def _turns_off(body: Block, statement: Stmt, name: str) -> bool:
+    """Whether `control = None` says that something is not wanted: what the caller has given is a tuple of settings,
+    `kind, strength = control`, or somebody asks for it further down."""
+    if statement[0] == m.DELETE:
+        return False
+    for one in statements(body):
+        if one[0] == m.ASSIGN and one[3] == (m.NAME, name) and any(target[0] == m.NEW for target in one[2]):
+            return True
+        asks = one[0] in (m.IF, m.WHILE) and one[1] > statement[1]
+        if asks and (m.NAME, name) in nodes(one[2]):
+            return True
+    return False
 
 
 def _of_the_callers(program: Program, place: Place, name: str, site: Site) -> Iterator[Slip]:

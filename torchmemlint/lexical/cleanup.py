@@ -9,7 +9,7 @@ from typing import NamedTuple
 from ..facts import model as m
 from ..facts.model import Expr, FunctionFacts, Site, Stmt
 from ..facts.program import EMPTIES, Block, Place, Program, targets, text
-from ..facts.walk import blocks, calls_of, last_name, statements
+from ..facts.walk import blocks, calls, calls_of, last_name, statements
 from .other_engines import has_another_engine
 
 FREES = (*EMPTIES, "collect", "malloc_trim", "ipc_collect")
@@ -45,11 +45,11 @@ def may_clean_up(program: Program, function: FunctionFacts) -> bool:
 
 
 def runs(body: Block) -> Iterator[tuple[Stmt, ...]]:
-    """Every sequence of statements that follow each other, `if torch.cuda.is_available():` taken as always, and with
+    """Every sequence of statements that follow each other, `if device == "cuda":` taken as always, and with
     what a `with`, or a `try` that goes on whatever happens, has in it."""
     flat: list[Stmt] = []
     for statement in body:
-        if statement[0] == m.IF and not statement[4] and "is_available" in str(statement[2]):
+        if statement[0] == m.IF and not statement[4] and _asks_for_a_device(statement[2]):
             flat += statement[3]
         elif statement[0] == m.WITH:
             flat += [statement, *statement[3]]
@@ -60,6 +60,11 @@ def runs(body: Block) -> Iterator[tuple[Stmt, ...]]:
         for block in blocks(statement):
             yield from runs(block)
     yield tuple(flat)
+
+
+def _asks_for_a_device(test: Expr) -> bool:
+    """`torch.cuda.is_available()`, `device.type == "cuda"`"""
+    return "is_available" in str(test) or (test[0] == m.COMPARE and test[1] == "Equal" and "cuda" in str(test[3]))
 
 
 def _ends(clause: Block) -> bool:
@@ -73,15 +78,33 @@ def emptied_before_collected(program: Program) -> Iterator[Slip]:
     for place in program.places:
         if "collect" not in place.facts.calls:
             continue
-        dropped = _dropped(program, place) or _dropped_by_callers(program, place)
+        drops = list(_dropped(program, place))
+        by_callers = "" if drops else _dropped_by_callers(program, place)
+        again = set(_in_rounds(program, place))
         for run in runs(place.facts.body):
             found = [(call, collects(program, call)) for one in run for call in own_calls(one)]
             order = [(call[1], what) for call, what in found if what or empties(program, call)]
-            for (site, _), (later, freed) in itertools.pairwise(order):
+            for (site, collected), (later, freed) in itertools.pairwise(order):
+                if collected or m.statement_of(site) in again:
+                    continue
                 if freed and not any(not what for at, what in order if at > later):
+                    dropped = next((name for name, at in drops if at < later), by_callers)
                     first = not any(what for at, what in order if at < site)
                     yield Slip(site, dropped, later, 2 if dropped and first else 1)
                     break
+
+
+def _in_rounds(program: Program, place: Place) -> Iterator[int]:
+    """The statements of `for _ in range(3): empty_cache(); gc.collect()`: the next round gives back what this one's
+    collection has freed."""
+    for loop in statements(place.facts.body):
+        inside = list(calls(loop[4])) if loop[0] == m.FOR else []
+        if inside and all(empties(program, call) or collects(program, call) or _asks(call) for call in inside):
+            yield from (m.statement_of(call[1]) for call in inside)
+
+
+def _asks(call: Expr) -> bool:
+    return last_name(call[2]) in ("is_available", "synchronize", "ipc_collect")
 
 
 def own_calls(statement: Stmt) -> list[Expr]:
@@ -90,15 +113,14 @@ def own_calls(statement: Stmt) -> list[Expr]:
     return sorted(calls_of(statement), key=lambda call: int(call[1]))
 
 
-def _dropped(program: Program, place: Place) -> str:
-    """A model, trainer or the like that a function drops: such objects sit in reference cycles."""
+def _dropped(program: Program, place: Place) -> Iterator[tuple[str, Site]]:
+    """The models, trainers and the like that a function drops, and where: such objects sit in reference cycles."""
     for statement in statements(place.facts.body):
         for name in given_up(statement):
             words = name.rsplit(".", 1)[-1].lower().split("_")
             named = any(word in MODELS for word in words) and not has_another_engine(program, place, name)
             if named or is_built(program, place, name):
-                return name
-    return ""
+                yield name, statement[1]
 
 
 def _dropped_by_callers(program: Program, helper: Place) -> str:

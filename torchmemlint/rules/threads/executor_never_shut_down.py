@@ -106,7 +106,7 @@ def check(evidence: Evidence) -> Iterator[Report]:
     said: set[Site] = set()
     unended = list(evidence.across(endless, own=("Thread", "Process")))
     by_text = {one.site for one in unended}
-    for worker in endless_workers(evidence.machine):
+    for worker in endless_workers(evidence.machine, evidence.program):
         if worker.weight == 1 and worker.site in by_text:
             continue  # said with less doubt below
         said.add(worker.site)
