@@ -179,3 +179,39 @@ def report(rows):
 )
 def test_what_has_gone_on_the_way_through_one_arm(drops: str) -> None:
     check(ONE_ARM % drops)
+
+
+TABLE = """
+import gc
+
+class Server:
+    def __init__(self):
+        self.models, self.model = {}, None
+
+    def load(self, name):
+        self.model = nn.Linear(512, 512)
+        self.models[name] = self.model
+
+    def unload(self, name):
+        %s
+
+def main(names):
+    server = Server()
+    for name in names:
+        server.load(name)
+        server.unload(name)
+"""
+FREES = "gc.collect(); torch.cuda.empty_cache()"
+
+
+@pytest.mark.parametrize(
+    "gone",
+    [
+        f"self.models.pop(name, None); self.model = None; {FREES}",
+        f"del self.models[name]; self.model = None; {FREES}",
+        f"self.model = None; self.models.clear(); {FREES}",
+        f"self.model = None; {FREES}  # TML604",
+    ],
+)
+def test_a_table_that_an_entry_is_taken_out_of(gone: str) -> None:
+    check(TABLE % gone)

@@ -183,8 +183,8 @@ def _no_optimizer(value: Value) -> Value:
 
 
 def _let_go_with(program: Program, place: Place, *, wholes: bool = False) -> set[str]:
-    """The attributes that a function binds or lets go of, itself or one that it calls, or that calls it; with the
-    `wholes` that have them, `noise` of `noise.sampler = None`."""
+    """The attributes that a function binds, lets go of or takes entries out of, itself or one that it calls, or that
+    calls it; with the `wholes` that have them, `noise` of `noise.sampler = None`."""
     name = place.facts.name
     callers = {other.facts.name for other in program.places if name in other.facts.calls}
     around = [other for one in {name, *callers, *place.facts.calls} for other in program.by_name.get(one, ())]
@@ -194,9 +194,23 @@ def _let_go_with(program: Program, place: Place, *, wholes: bool = False) -> set
         one
         for other in around
         for statement in statements(other.facts.body)
-        for one in (*given_up(statement), *(map(text, targets(statement)) if other.facts is place.facts else ()))
+        for one in (
+            *given_up(statement),
+            *_taken_from(statement),
+            *(map(text, targets(statement)) if other.facts is place.facts else ()),
+        )
     }
     return {part for one in names for part in (one.split(".") if wholes else (one.rpartition(".")[2],))}
+
+
+def _taken_from(statement: Stmt) -> Iterator[str]:
+    """The tables of `del self.models[name]`, `self.models.pop(name)` and `self.models.clear()`."""
+    for target in statement[2] if statement[0] == m.DELETE else ():
+        if target[0] == m.ITEM:
+            yield text(target[1])
+    for call in calls_of(statement):
+        if call[2][0] == m.ATTR and call[2][2] in ("pop", "popitem", "clear"):
+            yield text(call[2][1])
 
 
 def rest_of(block: Block, site: Site, loop: Stmt | None = None) -> Rest | None:
