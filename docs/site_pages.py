@@ -26,6 +26,7 @@ PAGES = (
     ("Verifying", "verifying.md"),
     ("Folklore", "folklore.md"),
     ("How it works", "analysis.md"),
+    ("Measured", "measured.md"),
     ("Speed", "speed.md"),
     ("Writing a rule", "writing-a-rule.md"),
 )
