@@ -394,9 +394,9 @@ LAST = "recent = self.infos[-self.window:]; "
         (LAST + 'return sum(one["reward"] for one in recent) / len(recent)', "  # TML303"),
         ('return [one["reward"] for one in reversed(self.infos)]', "  # TML303"),
         ('newest = self.infos[-1]; return newest["reward"]', "  # TML303"),
-        (LAST + 'return [one["last"] for one in recent]', ""),
-        (LAST + "return torch.save(recent, 'infos.pt')", ""),
-        ("newest = self.infos[-1]; return newest", ""),
+        (LAST + 'return [one["last"] for one in recent]', "  # TML303"),
+        (LAST + "return torch.save(recent, 'infos.pt')", "  # TML303"),
+        ("newest = self.infos[-1]; return newest", "  # TML303"),
         ("return list(self.infos)", ""),
     ],
 )

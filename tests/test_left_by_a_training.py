@@ -46,6 +46,10 @@ def test_replies_of_each_round_of_a_training(reads: str) -> None:
     check(STUDY.format(step=BACKWARD, keeps=f"{KEEPS}  # TML311", reads=reads))
 
 
+def test_replies_of_which_the_last_are_asked_for() -> None:
+    check(STUDY.format(step="print(loss.item())", keeps=f"{KEEPS}  # TML311", reads=LAST))
+
+
 @pytest.mark.parametrize(
     "step, keeps, reads",
     [
@@ -53,7 +57,7 @@ def test_replies_of_each_round_of_a_training(reads: str) -> None:
         (BACKWARD, "self.replies[self.number] = [reply['loss'] for reply in replies.values()]", LAST),
         (BACKWARD, KEEPS, "return [sorted(round) for round in self.replies.values()]"),
         (BACKWARD, KEEPS, "torch.save(self.replies, 'replies.pt')"),
-        ("print(loss.item())", KEEPS, LAST),
+        ("print(loss.item())", KEEPS, "return [sorted(round) for round in self.replies.values()]"),
     ],
     ids=["the last round", "figures", "gone through", "given away", "no training"],
 )

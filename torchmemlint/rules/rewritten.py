@@ -56,15 +56,17 @@ def lists_what_is_given(store: Store) -> bool:
         if over and len(named) == 2 and loop[3][0] == m.CALL and loop[3][2] in [(m.ATTR, t, "items") for t in over]:
             entries.add(named[1])
     tables.discard((m.NAME, "self"))  # whose `__getitem__` may compute
-    put = [value[3] if value[0] == m.COMP and value[4] is None else value for value in put]
-    return bool(put) and all(value in entries or _is_row(value, tables) for value in put)
+    return bool(put) and all(value in entries or _lists_rows(value, tables) for value in put)
 
 
-def _is_row(value: Expr, tables: set[Expr]) -> bool:
-    whole = value
+def _lists_rows(value: Expr, tables: set[Expr]) -> bool:
+    """`[hidden[i] for i in range(n)]`"""
+    if value[0] != m.COMP or value[4] is not None:
+        return False
+    row = whole = value[3]
     while whole[0] == m.ITEM:
         whole = whole[1]
-    return whole in tables and whole is not value
+    return whole in tables and whole is not row
 
 
 def is_cut_in_the_end(store: Store) -> bool:
