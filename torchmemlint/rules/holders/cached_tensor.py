@@ -45,8 +45,8 @@ from typing import TYPE_CHECKING
 
 from ...evidence.caches import cached_by_calls, cached_functions
 from ...evidence.kept import kept_by_workers
-from ...facts.model import Site, file_of, statement_of
-from ...facts.walk import statements
+from ...facts.model import CALL, Site, file_of, statement_of
+from ...facts.walk import last_name, statements
 from ...finding import Confidence, Retains
 from .. import Report
 
@@ -66,7 +66,7 @@ def check(evidence: Evidence) -> Iterator[Report]:
         *((one, one.site) for one in cached_functions(evidence.machine)),
         *cached_by_calls(evidence.machine),
     ):
-        if cached.site in said or (cached.result == "item" and _fills_workers(evidence)):
+        if cached.site in said or (cached.result == "item" and _fills_workers(evidence, cached.name)):
             continue
         said.add(cached.site)
         entries = {-1: "every one that it was ever called with", 1: "the last one"}.get(
@@ -103,9 +103,13 @@ def check(evidence: Evidence) -> Iterator[Report]:
         )
 
 
-def _fills_workers(evidence: Evidence) -> bool:
-    """Whether TML404 speaks of a table that a function without a class fills in the workers of a loader: of what is
-    wrapped around `__getitem__`."""
+def _fills_workers(evidence: Evidence, name: str) -> bool:
+    """Whether TML404 speaks of the table of a decorator of this method, which the workers of a loader fill."""
     filled = {statement_of(kept.site) for kept in kept_by_workers(evidence.machine) if kept.context.kind == "loader"}
-    plain = (function.body for function in evidence.facts.functions if function.owner < 0 and filled)
-    return any(statement_of(one[1]) in filled for body in plain for one in statements(body))
+    functions = evidence.facts.functions
+    named = (one for function in functions if function.name == name for one in function.decorators)
+    wrapping = {last_name(one[2] if one[0] == CALL else one) for one in named}
+    within = [one for one in functions if one.owner < 0 and one.name in wrapping] if filled else []
+    for function in within:
+        within += [functions[index] for index in function.inner]
+    return any(statement_of(one[1]) in filled for function in within for one in statements(function.body))
