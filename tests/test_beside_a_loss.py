@@ -333,7 +333,7 @@ _TOLD = """
 
 
 def test_counts_and_records_that_a_model_gives_beside_a_loss_that_others_back_propagate() -> None:
-    for name in ("tot_frames", "total_tokens", "acc", "char_accuracy", "correct", "n_right", "logging_output"):
+    for name in ("tot_frames", "total_tokens", "acc", "char_accuracy", "ppl", "n_right", "logging_output"):
         check(_TOLD.format(targets=f"loss, {name}", note=f'told["more"] = {name}', mark=""))
     copied = "for key in log:\n            told[key] = log[key]"
     check(_TOLD.format(targets="loss, seen_mask, log", note=copied, mark=""))

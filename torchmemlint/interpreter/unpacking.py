@@ -20,7 +20,7 @@ _SIDES = frozenset("n t l s h w len length seq seqlen time frames tokens steps h
 _RECORDS = frozenset("metric metrics stat stats statistics log logs logging info infos scalars summary report".split())
 _LENGTHS = ("lens", "length", "lengths", "mask", "masks", "count", "counts", "size", "sizes", "indices")
 _ABOUT = ("meta", "metas", "metadata")
-_RIGHT = frozenset("acc accs accuracy accuracies correct hits".split())
+_RIGHT = frozenset("acc accs accuracy accuracies correct hits ppl perplexity wer cer bleu".split())
 _COUNTED = frozenset("frames tokens samples examples words utterances pixels".split())
 
 
@@ -93,7 +93,7 @@ def _names_a_side(target: Expr) -> bool:
 
 def _names_lengths(target: Expr) -> bool:
     """`hlens`, `mask`, `lengths[i]`, `datapoint_count`, `tot_frames`: numbers and booleans, which have no graph; nor
-    has how often something was right, `acc`; or `metadata`, a table of such."""
+    has how often something was right, `acc`, or how far from it, `ppl`; or `metadata`, a table of such."""
     name = last_name(target)
     words = name.lower().split("_")
     if words[-1] in _ABOUT or words[-1] in _RIGHT or (words[0] in ("tot", "total") and words[-1] in _COUNTED):
