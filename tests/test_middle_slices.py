@@ -68,3 +68,15 @@ def test_keeps_the_volume(change: dict[str, str]) -> None:
 )
 def test_keeps_no_more(change: dict[str, str]) -> None:
     check_innocent(SLICES.format(**PLAIN | change, mark=""))
+
+
+def test_an_index_that_follows_from_itself() -> None:
+    check_innocent("""
+    class Codes:
+        def __init__(self):
+            self.kept = None
+
+        def keep(self, tokens: torch.Tensor, i: int):
+            i = i + 1
+            self.kept = tokens[:, i]
+    """)

@@ -145,20 +145,21 @@ def _is_middle_of_all(frame: Frame, index: tuple[Expr, ...]) -> bool:
     return len(others) < len(index) and all(whole)
 
 
-def _is_middle(frame: Frame, index: Expr | None) -> bool:
-    """`depth // 2`, `int(depth / 2)`, and the next to it, also by a name: one of so many that there is a middle."""
-    if index is None:
+def _is_middle(frame: Frame, index: Expr | None, depth: int = 3) -> bool:
+    """`depth // 2`, `int(depth / 2)`, and the next to it, also by a name: one of so many that there is a middle. A
+    name may be bound to what follows from itself, `i = i + 1`."""
+    if index is None or not depth:
         return False
     if index[0] == m.NAME:
         bound = [one[3] for one in statements(frame.facts.body) if index in targets(one) and one[0] == m.ASSIGN]
-        return len(bound) == 1 and bound[0][0] != m.NAME and _is_middle(frame, bound[0])
+        return len(bound) == 1 and bound[0][0] != m.NAME and _is_middle(frame, bound[0], depth - 1)
     if index[0] == m.CALL and index[2] == (m.NAME, "int") and len(index[3]) == 1:
         half = index[3][0]
         return bool(half[0] == m.ARITH and half[1] == "Divide" and half[3] == _TWO)
     if index[0] != m.ARITH:
         return False
     if index[1] in ("Add", "Subtract") and index[3][0] == m.CONST:
-        return _is_middle(frame, index[2])
+        return _is_middle(frame, index[2], depth)
     return bool(index[1] == "FloorDivide" and index[3] == _TWO)
 
 
