@@ -170,7 +170,7 @@ def _value(place: Place, statement: Stmt, after: Site) -> Expr:
         return value
     bound = (one for one in statements(place.facts.body) if one[1] < statement[1] and value in targets(one))
     last = next(reversed([*bound]), None)
-    if last is None or last[0] != m.ASSIGN or last[1] < after & ~255:
+    if last is None or last[0] != m.ASSIGN or m.statement_of(last[1]) < m.statement_of(after):
         return (m.TEXT,)
     given: Expr = last[3]
     return given
